@@ -1,0 +1,109 @@
+/**
+ * The key–value pairs of a GGUF file, read with the type that the reader expects. A value of another type is a
+ * bad file; a missing one is `undefined`, and the caller decides.
+ */
+import { UserError } from "../errors.ts";
+
+/** Strings of an array, kept as bytes until asked for: vocabularies hold hundreds of thousands. */
+export interface StringArray {
+  readonly length: number;
+  /** Decoded as UTF-8; bytes that are not UTF-8 become U+FFFD. */
+  at(index: number): string;
+  /** The bytes as they stand in the file. */
+  bytesAt(index: number): Uint8Array;
+}
+
+/** A numeric or boolean array; booleans are 0 and 1. 64-bit integers stay exact. */
+export interface NumberArray {
+  readonly elementType: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "bool" | "u64" | "i64" | "f64";
+  readonly values: ArrayLike<number> | BigUint64Array | BigInt64Array;
+}
+
+export type GgufValue =
+  | { readonly type: "string"; readonly value: string }
+  | { readonly type: "bool"; readonly value: boolean }
+  | { readonly type: "u64" | "i64"; readonly value: bigint }
+  | { readonly type: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64"; readonly value: number }
+  | { readonly type: "strings"; readonly value: StringArray }
+  | { readonly type: "numbers"; readonly value: NumberArray };
+
+export class Metadata {
+  readonly #pairs: ReadonlyMap<string, GgufValue>;
+
+  constructor(pairs: ReadonlyMap<string, GgufValue>) {
+    this.#pairs = pairs;
+  }
+
+  has(key: string): boolean {
+    return this.#pairs.has(key);
+  }
+
+  entries(): IterableIterator<[string, GgufValue]> {
+    return this.#pairs.entries();
+  }
+
+  get(key: string): GgufValue | undefined {
+    return this.#pairs.get(key);
+  }
+
+  string(key: string): string | undefined {
+    const found = this.#pairs.get(key);
+    if (found === undefined) return undefined;
+    if (found.type !== "string") throw wrongType(key, "a string", found);
+    return found.value;
+  }
+
+  boolean(key: string): boolean | undefined {
+    const found = this.#pairs.get(key);
+    if (found === undefined) return undefined;
+    if (found.type !== "bool") throw wrongType(key, "true or false", found);
+    return found.value;
+  }
+
+  /** Any numeric type; a 64-bit integer beyond 2^53 is a bad file. */
+  number(key: string): number | undefined {
+    const found = this.#pairs.get(key);
+    if (found === undefined) return undefined;
+    if (typeof found.value === "number") return found.value;
+    if (typeof found.value !== "bigint") throw wrongType(key, "a number", found);
+    const value = Number(found.value);
+    if (!Number.isSafeInteger(value)) throw outOfRange(key, found.value);
+    return value;
+  }
+
+  /** A non-negative integer of any integer type; a float or a negative number is a bad file. */
+  count(key: string): number | undefined {
+    const value = this.number(key);
+    if (value === undefined) return undefined;
+    if (!Number.isSafeInteger(value) || value < 0) throw outOfRange(key, value);
+    return value;
+  }
+
+  strings(key: string): StringArray | undefined {
+    const found = this.#pairs.get(key);
+    if (found === undefined) return undefined;
+    if (found.type !== "strings") throw wrongType(key, "an array of strings", found);
+    return found.value;
+  }
+
+  /** A numeric array of any element type, as numbers. */
+  numbers(key: string): ArrayLike<number> | undefined {
+    const found = this.#pairs.get(key);
+    if (found === undefined) return undefined;
+    if (found.type !== "numbers") throw wrongType(key, "an array of numbers", found);
+    const { values } = found.value;
+    if (!(values instanceof BigUint64Array || values instanceof BigInt64Array)) return values;
+    return Array.from(values as ArrayLike<bigint>, (value) => {
+      if (!Number.isSafeInteger(Number(value))) throw outOfRange(key, value);
+      return Number(value);
+    });
+  }
+}
+
+function wrongType(key: string, expected: string, found: GgufValue): UserError {
+  return new UserError("model", `metadata ${key} must be ${expected} and is ${found.type}`);
+}
+
+function outOfRange(key: string, value: number | bigint): UserError {
+  return new UserError("model", `metadata ${key} is out of range: ${value}`);
+}
