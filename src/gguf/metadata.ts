@@ -1,6 +1,6 @@
 /**
- * The key–value pairs of a GGUF file, read with the type that the reader expects. A value of another type is a
- * bad file; a missing one is `undefined`, and the caller decides.
+ * The key–value pairs of a GGUF file, read with the type that the reader expects. A value of
+ * another type is a bad file; a missing one is `undefined`, and the caller decides.
  */
 import { UserError } from "../errors.ts";
 
@@ -13,9 +13,12 @@ export interface StringArray {
   bytesAt(index: number): Uint8Array;
 }
 
+/** Types whose values a JavaScript number holds exactly. */
+type NumberType = "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64";
+
 /** A numeric or boolean array; booleans are 0 and 1. 64-bit integers stay exact. */
 export interface NumberArray {
-  readonly elementType: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "bool" | "u64" | "i64" | "f64";
+  readonly elementType: NumberType | "bool" | "u64" | "i64";
   readonly values: ArrayLike<number> | BigUint64Array | BigInt64Array;
 }
 
@@ -23,15 +26,18 @@ export type GgufValue =
   | { readonly type: "string"; readonly value: string }
   | { readonly type: "bool"; readonly value: boolean }
   | { readonly type: "u64" | "i64"; readonly value: bigint }
-  | { readonly type: "u8" | "i8" | "u16" | "i16" | "u32" | "i32" | "f32" | "f64"; readonly value: number }
+  | { readonly type: NumberType; readonly value: number }
   | { readonly type: "strings"; readonly value: StringArray }
   | { readonly type: "numbers"; readonly value: NumberArray };
 
 export class Metadata {
   readonly #pairs: ReadonlyMap<string, GgufValue>;
+  readonly #fileName: string | undefined;
 
-  constructor(pairs: ReadonlyMap<string, GgufValue>) {
+  /** `fileName` is for messages. */
+  constructor(pairs: ReadonlyMap<string, GgufValue>, fileName?: string) {
     this.#pairs = pairs;
+    this.#fileName = fileName;
   }
 
   has(key: string): boolean {
@@ -49,14 +55,14 @@ export class Metadata {
   string(key: string): string | undefined {
     const found = this.#pairs.get(key);
     if (found === undefined) return undefined;
-    if (found.type !== "string") throw wrongType(key, "a string", found);
+    if (found.type !== "string") throw this.#wrongType(key, "a string", found);
     return found.value;
   }
 
   boolean(key: string): boolean | undefined {
     const found = this.#pairs.get(key);
     if (found === undefined) return undefined;
-    if (found.type !== "bool") throw wrongType(key, "true or false", found);
+    if (found.type !== "bool") throw this.#wrongType(key, "true or false", found);
     return found.value;
   }
 
@@ -65,9 +71,9 @@ export class Metadata {
     const found = this.#pairs.get(key);
     if (found === undefined) return undefined;
     if (typeof found.value === "number") return found.value;
-    if (typeof found.value !== "bigint") throw wrongType(key, "a number", found);
+    if (typeof found.value !== "bigint") throw this.#wrongType(key, "a number", found);
     const value = Number(found.value);
-    if (!Number.isSafeInteger(value)) throw outOfRange(key, found.value);
+    if (!Number.isSafeInteger(value)) throw this.#outOfRange(key, found.value);
     return value;
   }
 
@@ -75,14 +81,14 @@ export class Metadata {
   count(key: string): number | undefined {
     const value = this.number(key);
     if (value === undefined) return undefined;
-    if (!Number.isSafeInteger(value) || value < 0) throw outOfRange(key, value);
+    if (!Number.isSafeInteger(value) || value < 0) throw this.#outOfRange(key, value);
     return value;
   }
 
   strings(key: string): StringArray | undefined {
     const found = this.#pairs.get(key);
     if (found === undefined) return undefined;
-    if (found.type !== "strings") throw wrongType(key, "an array of strings", found);
+    if (found.type !== "strings") throw this.#wrongType(key, "an array of strings", found);
     return found.value;
   }
 
@@ -90,20 +96,57 @@ export class Metadata {
   numbers(key: string): ArrayLike<number> | undefined {
     const found = this.#pairs.get(key);
     if (found === undefined) return undefined;
-    if (found.type !== "numbers") throw wrongType(key, "an array of numbers", found);
+    if (found.type !== "numbers") throw this.#wrongType(key, "an array of numbers", found);
     const { values } = found.value;
     if (!(values instanceof BigUint64Array || values instanceof BigInt64Array)) return values;
     return Array.from(values as ArrayLike<bigint>, (value) => {
-      if (!Number.isSafeInteger(Number(value))) throw outOfRange(key, value);
+      if (!Number.isSafeInteger(Number(value))) throw this.#outOfRange(key, value);
       return Number(value);
     });
   }
+
+  /** As `numbers`, of any integer type: an array of floats or booleans is a bad file. */
+  integers(key: string): ArrayLike<number> | undefined {
+    const found = this.#pairs.get(key);
+    if (found?.type === "numbers" && !isInteger(found.value.elementType)) {
+      throw this.#wrongType(key, "an array of integers", found);
+    }
+    return this.numbers(key);
+  }
+
+  /** As `numbers`, of f32 or f64: an array of integers is a bad file. */
+  floats(key: string): ArrayLike<number> | undefined {
+    const found = this.#pairs.get(key);
+    if (found?.type === "numbers" && !isFloat(found.value.elementType)) {
+      throw this.#wrongType(key, "an array of floats", found);
+    }
+    return this.numbers(key);
+  }
+
+  #wrongType(key: string, expected: string, found: GgufValue): UserError {
+    return this.#bad(`metadata ${key} must be ${expected} and is ${describe(found)}`);
+  }
+
+  #outOfRange(key: string, value: number | bigint): UserError {
+    return this.#bad(`metadata ${key} is out of range: ${value}`);
+  }
+
+  #bad(message: string): UserError {
+    const prefix = this.#fileName === undefined ? "" : `${this.#fileName}: `;
+    return new UserError("model", prefix + message);
+  }
 }
 
-function wrongType(key: string, expected: string, found: GgufValue): UserError {
-  return new UserError("model", `metadata ${key} must be ${expected} and is ${found.type}`);
+function isFloat(type: NumberArray["elementType"]): boolean {
+  return type === "f32" || type === "f64";
 }
 
-function outOfRange(key: string, value: number | bigint): UserError {
-  return new UserError("model", `metadata ${key} is out of range: ${value}`);
+function isInteger(type: NumberArray["elementType"]): boolean {
+  return type !== "bool" && !isFloat(type);
+}
+
+/** "u32", "an array of f32". */
+function describe(value: GgufValue): string {
+  if (value.type === "strings") return "an array of strings";
+  return value.type === "numbers" ? `an array of ${value.value.elementType}` : value.type;
 }

@@ -1,0 +1,32 @@
+/** Token embeddings: rows of the table, dequantized. */
+import { invariant } from "../errors.ts";
+import { f32, u32 } from "../vulkan/layout.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { isComputable, type Matrix } from "../tensor/tensor.ts";
+import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
+
+export const embedKernel = defineKernel("embed", {
+  table: matrix, x: writes, step: reads, width: u32, scale: f32,
+});
+
+export interface Embed {
+  /** [vocabulary, width] */
+  readonly table: Matrix;
+  /** [rowCapacity, width], written. */
+  readonly x: BufferSlice;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+  readonly scale?: number;
+}
+
+export function embed(context: KernelContext, { table, x, step, rowCapacity, scale = 1 }: Embed): void {
+  invariant(isComputable(table.dtype, table.columns), `embed: ${table.columns} columns of ${table.dtype}`);
+  invariant(x.byteSize >= rowCapacity * table.columns * 4, "embed: x is too small");
+  launch(context, embedKernel, {
+    shader: `embed.${table.dtype}`,
+    constants: [64],
+    parameters: { table, x, step, width: table.columns, scale },
+    groups: [rowCapacity],
+    label: "embed",
+  });
+}

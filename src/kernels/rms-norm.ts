@@ -1,0 +1,42 @@
+/** RMS normalization of rows. */
+import { invariant } from "../errors.ts";
+import type { Vector } from "../tensor/tensor.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { f32, u32 } from "../vulkan/layout.ts";
+import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { teamOf } from "./reduction.ts";
+
+export const rmsNormKernel = defineKernel("rms_norm", {
+  x: reads, weight: reads, y: writes, step: reads, width: u32, epsilon: f32,
+});
+
+export interface RmsNorm {
+  /** [rowCapacity, width] */
+  readonly x: BufferSlice;
+  /** [width] */
+  readonly weight: Vector;
+  /** [rowCapacity, width], written. */
+  readonly y: BufferSlice;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+  readonly epsilon: number;
+  /** Take the step's output rows only, packed. */
+  readonly gather?: boolean;
+}
+
+export function rmsNorm(context: KernelContext, norm: RmsNorm): void {
+  const { x, weight, y, step, rowCapacity, epsilon, gather = false } = norm;
+  const width = weight.length;
+  invariant(width % 4 === 0, `rmsNorm: width ${width} is no multiple of 4`);
+  const { reduction, lanes, subgroupSize } = teamOf(context);
+  // One subgroup needs no barrier; beyond some width more invocations pay.
+  const workgroup = width > 16 * lanes && context.capabilities.kind !== "cpu" ? Math.max(lanes, 256) : lanes;
+  launch(context, rmsNormKernel, {
+    shader: `rms_norm.${reduction}`,
+    constants: [workgroup, gather ? 1 : 0],
+    subgroupSize,
+    parameters: { x, weight: weight.data, y, step, width, epsilon },
+    groups: [rowCapacity],
+    label: `norm ${weight.name}`,
+  });
+}

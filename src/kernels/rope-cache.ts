@@ -1,0 +1,61 @@
+/** Rotary embedding of queries and keys, and the write of keys and values into the paged cache. */
+import { invariant } from "../errors.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { f32, u32 } from "../vulkan/layout.ts";
+import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+
+export const ropeCacheKernel = defineKernel("rope_cache", {
+  query: updates, key: reads, value: reads, keyCache: writes, valueCache: writes,
+  frequencies: reads, step: reads, heads: u32, kvHeads: u32, headWidth: u32, rotary: u32, magnitude: f32,
+});
+
+export interface RopeCache {
+  /** [rowCapacity, heads, headWidth], rotated in place. */
+  readonly query: BufferSlice;
+  /** [rowCapacity, kvHeads, headWidth] */
+  readonly key: BufferSlice;
+  readonly value: BufferSlice;
+  /** [blocks, kvHeads, blockTokens, headWidth] halves. */
+  readonly keyCache: BufferSlice;
+  readonly valueCache: BufferSlice;
+  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`). */
+  readonly frequencies: BufferSlice;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headWidth: number;
+  /** Leading values of a head that are rotated. */
+  readonly rotary: number;
+  /** Which values form a pair: neighbours, or i and i + rotary / 2. */
+  readonly pairs: "neighbours" | "halves";
+  /** Factor on the rotated values, from YaRN. */
+  readonly magnitude?: number;
+}
+
+export function ropeCache(context: KernelContext, rope: RopeCache): void {
+  const { rowCapacity, pairs, magnitude = 1, ...parameters } = rope;
+  const { heads, kvHeads, headWidth, rotary } = rope;
+  invariant(headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth, `rope: ${rotary} of ${headWidth}`);
+  launch(context, ropeCacheKernel, {
+    shader: "rope_cache",
+    constants: [32, pairs === "neighbours" ? 1 : 0],
+    parameters: { ...parameters, magnitude },
+    groups: [rowCapacity, heads + 2 * kvHeads],
+    label: "rope and cache",
+  });
+}
+
+/**
+ * Frequencies as the kernel takes them: turns a position, times 2^64, low word first.
+ * `radians`: the angle a position of each pair.
+ */
+export function rotaryTurns(radians: ArrayLike<number>): Uint8Array {
+  const turns = new BigUint64Array(radians.length);
+  for (let i = 0; i < radians.length; i++) {
+    const turn = (radians[i] ?? 0) / (2 * Math.PI);
+    // 53 bits of the fraction, shifted to 64.
+    turns[i] = BigInt.asUintN(64, BigInt(Math.round((turn - Math.floor(turn)) * 2 ** 53)) << 11n);
+  }
+  return new Uint8Array(turns.buffer);
+}

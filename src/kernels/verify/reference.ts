@@ -1,0 +1,68 @@
+/** Every kernel again, in plain loops and double precision: what the device's results are compared with. */
+
+/** y[c, r] = Σ w[r, k] · x[c, k] */
+export function matmulReference(
+  w: Float32Array, x: Float32Array, rows: number, width: number, columns: number,
+): Float64Array {
+  const y = new Float64Array(columns * rows);
+  for (let c = 0; c < columns; c++) {
+    for (let r = 0; r < rows; r++) {
+      let sum = 0;
+      for (let k = 0; k < width; k++) sum += (w[r * width + k] ?? 0) * (x[c * width + k] ?? 0);
+      y[c * rows + r] = sum;
+    }
+  }
+  return y;
+}
+
+export function rmsNormReference(
+  x: Float32Array, weight: Float32Array, epsilon: number,
+): Float64Array {
+  const width = weight.length;
+  const y = new Float64Array(x.length);
+  for (let start = 0; start < x.length; start += width) {
+    let squares = 0;
+    for (let i = 0; i < width; i++) squares += (x[start + i] ?? 0) ** 2;
+    const scale = 1 / Math.sqrt(squares / width + epsilon);
+    for (let i = 0; i < width; i++) y[start + i] = (x[start + i] ?? 0) * scale * (weight[i] ?? 0);
+  }
+  return y;
+}
+
+export function swigluReference(gate: Float32Array, up: Float32Array): Float64Array {
+  return Float64Array.from(gate, (g, i) => (g / (1 + Math.exp(-g))) * (up[i] ?? 0));
+}
+
+/** Rotates the leading `2 · radians.length` values of one head by position · radians. */
+export function ropeReference(
+  head: ArrayLike<number>, position: number, radians: ArrayLike<number>, pairs: "neighbours" | "halves",
+): number[] {
+  const result = Array.from(head);
+  for (let p = 0; p < radians.length; p++) {
+    const [i, j] = pairs === "neighbours" ? [2 * p, 2 * p + 1] : [p, p + radians.length];
+    const angle = position * (radians[p] ?? 0);
+    const [a, b] = [head[i] ?? 0, head[j] ?? 0];
+    result[i] = a * Math.cos(angle) - b * Math.sin(angle);
+    result[j] = a * Math.sin(angle) + b * Math.cos(angle);
+  }
+  return result;
+}
+
+/** softmax(scale · q · Kᵀ) · V of one head; `keys` and `values` hold the visible positions. */
+export function attentionReference(
+  query: ArrayLike<number>,
+  keys: readonly ArrayLike<number>[],
+  values: readonly ArrayLike<number>[],
+  scale: number,
+): number[] {
+  const scores = keys.map((key) => {
+    let score = 0;
+    for (let i = 0; i < key.length; i++) score += (query[i] ?? 0) * (key[i] ?? 0);
+    return score * scale;
+  });
+  const best = Math.max(...scores);
+  const weights = scores.map((score) => Math.exp(score - best));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return Array.from({ length: values[0]?.length ?? 0 }, (_unused, i) =>
+    values.reduce((sum, value, k) => sum + (weights[k] ?? 0) * (value[i] ?? 0), 0) / total);
+}

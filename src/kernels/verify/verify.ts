@@ -1,0 +1,33 @@
+/** Runs kernels on the user's own device and compares them with plain loops: `zinc verify` and the kernel tests. */
+import type { Gpu } from "../../vulkan/gpu.ts";
+import type { VerifyCase } from "./case.ts";
+import { layerCases } from "./layer-cases.ts";
+import { matmulCases } from "./matmul-cases.ts";
+import { repackCases } from "./repack-cases.ts";
+import { Workbench } from "./workbench.ts";
+
+export const verifyCases: readonly VerifyCase[] = [...repackCases, ...layerCases, ...matmulCases];
+
+export interface Verdict {
+  readonly kernel: string;
+  readonly variant: string;
+  readonly case: string;
+  readonly maxRelativeError: number;
+  readonly status: "ok" | "fail" | "skip";
+}
+
+/** Runs one case; a variant that the device cannot run is skipped. */
+export function verify(gpu: Gpu, { kernel, variant, name, bound, needs, run }: VerifyCase): Verdict {
+  const { subgroup } = gpu.device.capabilities;
+  const described = { kernel, variant, case: name };
+  if (needs === "subgroup" && !(subgroup.arithmetic && subgroup.shuffle)) {
+    return { ...described, maxRelativeError: 0, status: "skip" };
+  }
+  const bench = new Workbench(gpu);
+  try {
+    const maxRelativeError = run(bench);
+    return { ...described, maxRelativeError, status: maxRelativeError <= bound ? "ok" : "fail" };
+  } finally {
+    bench.free();
+  }
+}
