@@ -32,6 +32,8 @@ export interface Matmul {
   readonly accumulate?: boolean;
   /** The rows are the step's output rows. */
   readonly outputs?: boolean;
+  /** Sum in the same order whatever the number of rows. */
+  readonly deterministic?: boolean;
   readonly variant?: ProductVariant;
 }
 
@@ -60,7 +62,7 @@ export function matmul(context: KernelContext, product: Matmul): void {
   invariant(isComputable(w.dtype, w.columns), `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`);
   invariant(x.byteSize >= rowCapacity * w.columns * 4, `matmul ${w.name}: x is too small`);
   invariant(y.byteSize >= rowCapacity * w.rows * 4, `matmul ${w.name}: y is too small`);
-  const variant = product.variant ?? chooseVariant(context, w, rowCapacity);
+  const variant = product.variant ?? chooseVariant(context, product);
   const flags =
     (bias === undefined ? 0 : Flag.HAS_BIAS) |
     (accumulate ? Flag.ACCUMULATE : 0) |
@@ -100,8 +102,10 @@ function unitValues(dtype: DType): number {
   return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
 }
 
-function chooseVariant(context: KernelContext, w: Matrix, rowCapacity: number): ProductVariant {
-  if (rowCapacity > vectorRowsMax && context.capabilities.kind !== "cpu") return { kernel: "tile" };
+function chooseVariant(context: KernelContext, product: Matmul): ProductVariant {
+  const { w, rowCapacity, deterministic = false } = product;
+  const small = rowCapacity <= vectorRowsMax || context.capabilities.kind === "cpu";
+  if (!small && !deterministic) return { kernel: "tile" };
   let { lanes } = teamOf(context);
   // No more lanes than there are units in a row.
   while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;

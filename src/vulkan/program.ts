@@ -11,7 +11,7 @@ import {
 import type { Device } from "./device.ts";
 import { HazardTracker, type Accesses } from "./hazards.ts";
 import type { Pipeline, Pipelines } from "./pipeline.ts";
-import type { Profiler } from "./profiler.ts";
+import type { Profiler, ProgramTimer } from "./profiler.ts";
 import { check } from "./result.ts";
 import {
   VkBufferCopy, VkCommandBufferAllocateInfo, VkCommandBufferBeginInfo, VkCommandPoolCreateInfo,
@@ -39,6 +39,7 @@ export class Program {
   readonly #pool: bigint;
   readonly #hazards = new HazardTracker();
   readonly #profiler: Profiler | undefined;
+  readonly #timer: ProgramTimer | undefined;
   /** Filled before each command that needs it; commands copy what they point to. */
   readonly #scratch: ArrayBuffer = new ArrayBuffer(128);
   #bound: Pipeline | undefined;
@@ -47,13 +48,21 @@ export class Program {
   #barrierCount = 0;
   #sealed = false;
 
-  /** With a profiler, every dispatch stands alone between barriers and is timed. */
-  constructor(device: Device, pipelines: Pipelines, label: string, profiler?: Profiler) {
+  /**
+   * With a profiler, every dispatch stands alone between barriers and is timed; a timer takes the whole program.
+   */
+  constructor(
+    device: Device,
+    pipelines: Pipelines,
+    label: string,
+    clocks: { profiler?: Profiler; timer?: ProgramTimer } = {},
+  ) {
     const { vk, arena, handle, queueFamilyIndex } = device;
     using _ = arena.frame();
     this.#device = device;
     this.#pipelines = pipelines;
-    this.#profiler = profiler;
+    this.#profiler = clocks.profiler;
+    this.#timer = clocks.timer;
     this.label = label;
     const pool = arena.out();
     const poolInfo = arena.put(VkCommandPoolCreateInfo, {
@@ -126,6 +135,7 @@ export class Program {
     // What kernels wrote for the host, and what the next submission reads, must have arrived.
     this.#barrier(COMPUTE_SHADER | TRANSFER, COMPUTE_SHADER | TRANSFER | HOST,
       SHADER_WRITE | TRANSFER_WRITE, SHADER_READ | SHADER_WRITE | TRANSFER_READ | TRANSFER_WRITE | HOST_READ);
+    this.#timer?.end(this.commands);
     check("vkEndCommandBuffer", this.#device.vk.vkEndCommandBuffer(this.commands), this.label);
     this.#sealed = true;
     return this;
@@ -154,6 +164,7 @@ export class Program {
     const info = arena.put(VkCommandBufferBeginInfo, { flags: CommandBufferUsage.SIMULTANEOUS_USE });
     check("vkBeginCommandBuffer", vk.vkBeginCommandBuffer(this.commands, info), this.label);
     this.#profiler?.begin(this.commands);
+    this.#timer?.begin(this.commands);
   }
 
   /** Puts a barrier before a command if it touches what earlier ones wrote or still read. */

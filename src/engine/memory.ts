@@ -1,0 +1,74 @@
+/** The device memory of an engine beside the weights: cache, activations, tables, the step buffer, the read-back. */
+import { invariant } from "../errors.ts";
+import { stepBytes, type StepShape } from "../kernels/step.ts";
+import type { Model } from "../model/model.ts";
+import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
+import type { Gpu } from "../vulkan/gpu.ts";
+import { MemoryGroup, type Piece } from "../vulkan/memory.ts";
+import { activationPieces, cacheBlockCount, cachePieces, type MemoryPlan } from "./plan.ts";
+import type { PassMemory } from "./programs.ts";
+
+export interface EngineMemory extends PassMemory {
+  readonly groups: readonly MemoryGroup[];
+  readonly shape: StepShape;
+}
+
+/** Allocates what the plan says. Holds nothing if it throws. */
+export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): EngineMemory {
+  const groups: MemoryGroup[] = [];
+  const allocate = (use: "device" | "step" | "readback", pieces: readonly Piece[], label: string) => {
+    const group = new MemoryGroup(gpu.device, use, pieces, label);
+    groups.push(group);
+    return group.slices;
+  };
+  try {
+    const { contextTokens, rowCapacity, outputCapacity } = plan;
+    const caches = allocate("device", cachePieces(model, contextTokens), "the cache of keys and values");
+    const pieces = activationPieces(model, rowCapacity, outputCapacity);
+    const activations = allocate("device", pieces, "activations");
+    const shape = { rowCapacity, sequenceCapacity: 1, tableStride: cacheBlockCount(contextTokens) };
+    const [step] = allocate("step", [{ label: "step", byteSize: stepBytes(shape) }], "the step buffer");
+    const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
+    const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
+    const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
+    const { layerCount } = model.cache;
+    return {
+      groups,
+      shape,
+      step: present(step),
+      scratch: Object.fromEntries(Object.keys(model.scratch).map((name) => [name, present(named.get(name))])),
+      keyCaches: caches.slice(0, layerCount),
+      valueCaches: caches.slice(layerCount),
+      tables: uploadTables(gpu, model, groups),
+      logits: present(named.get("logits")),
+      attentionParts: present(named.get("attention parts")),
+      readback: present(readback),
+      contextTokens,
+    };
+  } catch (error) {
+    for (const group of groups) group.free();
+    throw error;
+  }
+}
+
+/** Tables are a few kilobytes that kernels read all the time. */
+function uploadTables(gpu: Gpu, model: Model, groups: MemoryGroup[]): Record<string, BufferSlice> {
+  const entries = Object.entries(model.tables);
+  const pieces = entries.map(([label, bytes]) => ({ label, byteSize: bytes.length }));
+  const tables = new MemoryGroup(gpu.device, "device", pieces, "tables");
+  groups.push(tables);
+  const staging = new MemoryGroup(gpu.device, "upload", pieces, "tables");
+  try {
+    entries.forEach(([_name, bytes], i) => hostBytes(present(staging.slices[i])).set(bytes));
+    gpu.run("tables", (program) =>
+      entries.forEach((_entry, i) => program.copy(present(staging.slices[i]), present(tables.slices[i]))));
+  } finally {
+    staging.free();
+  }
+  return Object.fromEntries(entries.map(([name], i) => [name, present(tables.slices[i])]));
+}
+
+function present(slice: BufferSlice | undefined): BufferSlice {
+  invariant(slice !== undefined, "a piece of memory is missing");
+  return slice;
+}

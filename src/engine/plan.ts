@@ -1,0 +1,138 @@
+/** What a model will need on a device, before anything is allocated: yes, yes with a shorter context, or no. */
+import { UserError } from "../errors.ts";
+import { attentionPartBytes } from "../kernels/attention.ts";
+import { blockTokens } from "../kernels/step.ts";
+import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
+import type { Model } from "../model/model.ts";
+import { weightPieces } from "../model/weights.ts";
+import type { Device } from "../vulkan/device.ts";
+import { freeDeviceBytes, planPacking, sliceAlignment, type Piece } from "../vulkan/memory.ts";
+
+export interface MemoryPlan {
+  readonly weightBytes: number;
+  readonly cacheBytesPerToken: number;
+  readonly contextTokens: number;
+  readonly cacheBytes: number;
+  readonly activationBytes: number;
+  readonly totalBytes: number;
+  /** What the device had free, less the margin. */
+  readonly freeBytes: number;
+  /** Rows of a prefill chunk that the activations have room for. */
+  readonly rowCapacity: number;
+  /** Rows whose logits can be had from one step. */
+  readonly outputCapacity: number;
+}
+
+/** Left to the desktop and to other programs: what users of other engines found enough. */
+const marginBytes = 512 << 20;
+const rowsMax = 512;
+/** Logits of many positions at once are for perplexity alone. */
+const logitsBytesMax = 64 << 20;
+/** The shortest context that is of any use. */
+const contextTokensMin = 256;
+
+/**
+ * Plans for a context of `contextTokens`, or for the longest that fits up to the model's own. Throws a "memory" error
+ * with the numbers if it does not fit.
+ */
+export function planMemory(device: Device, model: Model, contextTokens?: number): MemoryPlan {
+  const { config } = model;
+  if (contextTokens !== undefined && contextTokens > config.contextLength) {
+    throw new UserError(
+      "usage",
+      `a context of ${contextTokens} tokens is more than ${config.name} was made for`,
+      `choose -c up to ${config.contextLength}`,
+    );
+  }
+  const { capabilities } = device;
+  const weights = planPacking(capabilities, weightPieces(model.weights.declared()));
+  const weightBytes = weights.blocks.reduce((sum, byteSize) => sum + byteSize, 0);
+  const freeBytes = freeDeviceBytes(device, capabilities.kind === "cpu" ? 0 : marginBytes);
+  const activationBytes = piecesBytes(activationPieces(model, rowsMax, outputCapacityOf(model)));
+  const perToken = cacheBytesPerToken(model);
+  const room = freeBytes - weightBytes - activationBytes;
+  const fitting = Math.floor(room / (perToken * blockTokens)) * blockTokens;
+  const wanted = contextTokens ?? Math.min(config.contextLength, Math.max(fitting, 0));
+  const granted = roundUp(wanted, blockTokens);
+  const least = Math.min(contextTokensMin, config.contextLength);
+  if (granted > fitting || (contextTokens === undefined && wanted < least)) {
+    throw doesNotFit(model, device, { weightBytes, activationBytes, perToken, freeBytes, fitting, wanted });
+  }
+  const cacheBytes = piecesBytes(cachePieces(model, granted));
+  return {
+    weightBytes, activationBytes, cacheBytes, freeBytes,
+    cacheBytesPerToken: perToken,
+    contextTokens: wanted,
+    totalBytes: weightBytes + activationBytes + cacheBytes,
+    rowCapacity: rowsMax,
+    outputCapacity: outputCapacityOf(model),
+  };
+}
+
+/** Keys and values in half precision. */
+export function cacheBytesPerToken({ cache }: Model): number {
+  return product([cache.layerCount, cache.kvHeads, cache.headWidth, 2, 2]);
+}
+
+/** All key caches, then all value caches, by layer. */
+export function cachePieces({ cache }: Model, contextTokens: number): Piece[] {
+  const tokens = roundUp(contextTokens, blockTokens);
+  const byteSize = product([tokens, cache.kvHeads, cache.headWidth, 2]);
+  return ["keys", "values"].flatMap((kind) =>
+    Array.from({ length: cache.layerCount }, (_unused, i) => ({ label: `${kind} of layer ${i}`, byteSize })));
+}
+
+/** Activations by name, then the logits, then room for unfinished attention. */
+export function activationPieces(model: Model, rowCapacity: number, outputCapacity: number): Piece[] {
+  const { heads, headWidth } = model.attention;
+  return [
+    ...Object.entries(model.scratch).map(([label, width]) => ({ label, byteSize: rowCapacity * width * 4 })),
+    { label: "logits", byteSize: outputCapacity * model.config.vocabularySize * 4 },
+    { label: "attention parts", byteSize: attentionPartBytes(splitRowsMax, heads, headWidth, splitsMax) },
+  ];
+}
+
+/** Rows up to which attention is split over the keys, and into how many parts at most. */
+export const splitRowsMax = 8;
+export const splitsMax = 16;
+
+function outputCapacityOf({ config }: Model): number {
+  const fitting = Math.floor(logitsBytesMax / (config.vocabularySize * 4));
+  return Math.min(Math.max(fitting, splitRowsMax), rowsMax);
+}
+
+function piecesBytes(pieces: readonly Piece[]): number {
+  return pieces.reduce((sum, { byteSize }) => sum + roundUp(byteSize, sliceAlignment), 0);
+}
+
+interface Shortage {
+  readonly weightBytes: number;
+  readonly activationBytes: number;
+  readonly perToken: number;
+  readonly freeBytes: number;
+  readonly fitting: number;
+  readonly wanted: number;
+}
+
+function doesNotFit(model: Model, device: Device, shortage: Shortage): UserError {
+  const { weightBytes, activationBytes, perToken, freeBytes, fitting, wanted } = shortage;
+  const tokens = Math.max(wanted, contextTokensMin);
+  const need = weightBytes + activationBytes + tokens * perToken;
+  const parts =
+    `${formatBytes(weightBytes)} of weights, ${formatBytes(activationBytes)} of activations, ` +
+    `${formatBytes(tokens * perToken)} for ${tokens} tokens`;
+  const remedy = fitting >= contextTokensMin
+    ? `shorten the context with -c ${fitting}`
+    : "take a smaller model or quantization, or close programs that use the GPU";
+  return new UserError(
+    "memory",
+    `${model.config.name} needs ${formatBytes(need)} (${parts}) and ` +
+      `${device.capabilities.name} has ${formatBytes(freeBytes)} free`,
+    remedy,
+  );
+}
+
+/** Blocks of the paged cache for a context. */
+export function cacheBlockCount(contextTokens: number): number {
+  return ceilDiv(contextTokens, blockTokens);
+}

@@ -1,0 +1,32 @@
+/** Which architectures there are, by their name in GGUF. */
+import { UserError } from "../errors.ts";
+import type { GgufFile } from "../gguf/file.ts";
+import { Llama } from "./llama.ts";
+import type { Model } from "./model.ts";
+
+const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = { llama: Llama };
+
+export const architectureNames: readonly string[] = Object.keys(architectures);
+
+/** `general.architecture`; throws if the file does not say. */
+export function architectureOf(file: GgufFile): string {
+  const name = file.metadata.string("general.architecture");
+  if (name !== undefined) return name;
+  throw new UserError(
+    "model",
+    `${file.fileNames[0]}: metadata general.architecture is missing`,
+    "the file is no model that zinc can run",
+  );
+}
+
+/** Reads what a file says of its model; nothing is loaded yet. Throws for what zinc cannot run. */
+export function describeModel(file: GgufFile): Model {
+  const architecture = architectureOf(file);
+  const Architecture = Object.hasOwn(architectures, architecture) ? architectures[architecture] : undefined;
+  if (Architecture !== undefined) return new Architecture(file);
+  throw new UserError(
+    "model",
+    `${file.fileNames[0]}: architecture "${architecture}" is not supported`,
+    `zinc runs ${architectureNames.join(", ")}`,
+  );
+}

@@ -1,0 +1,110 @@
+/** Hyper-parameters of a model from its metadata: every number is checked before anything is sized by it. */
+import { UserError } from "../errors.ts";
+import type { GgufFile } from "../gguf/file.ts";
+import type { Metadata } from "../gguf/metadata.ts";
+
+/** What every architecture tells. */
+export interface ModelConfig {
+  /** `general.architecture` */
+  readonly architecture: string;
+  /** `general.name`, else the file's name. */
+  readonly name: string;
+  readonly layerCount: number;
+  /** Tokens that the model was trained to look back on. */
+  readonly contextLength: number;
+  readonly width: number;
+  readonly vocabularySize: number;
+}
+
+/** No model is near these; a file that exceeds one is damaged or hostile. */
+const limits = {
+  layers: 1024,
+  width: 1 << 20,
+  heads: 4096,
+  context: 1 << 30,
+} as const;
+
+/** Reads keys of one architecture: `count("block_count")` is `<architecture>.block_count`. */
+export class ConfigReader {
+  readonly architecture: string;
+  readonly metadata: Metadata;
+  readonly #file: GgufFile;
+
+  constructor(file: GgufFile, architecture: string) {
+    this.#file = file;
+    this.metadata = file.metadata;
+    this.architecture = architecture;
+  }
+
+  /** An integer from 1 to `max`; `fallback` stands in for a missing key. */
+  count(key: string, max: number, fallback?: number): number {
+    const full = this.#full(key);
+    const value = this.metadata.count(full) ?? fallback;
+    if (value === undefined) throw this.bad(`metadata ${full} is missing`);
+    if (value < 1 || value > max) throw this.bad(`metadata ${full} is ${value} and must be 1 to ${max}`);
+    return value;
+  }
+
+  /** A positive, finite number. */
+  positive(key: string, fallback?: number): number {
+    const full = this.#full(key);
+    const value = this.metadata.number(full) ?? fallback;
+    if (value === undefined) throw this.bad(`metadata ${full} is missing`);
+    if (!(value > 0 && value < Number.POSITIVE_INFINITY)) {
+      throw this.bad(`metadata ${full} is ${value} and must be above 0`);
+    }
+    return value;
+  }
+
+  optionalNumber(key: string): number | undefined {
+    return this.metadata.number(this.#full(key));
+  }
+
+  optionalString(key: string): string | undefined {
+    return this.metadata.string(this.#full(key));
+  }
+
+  /** What all architectures have. The vocabulary is as large as the embedding table. */
+  common(): ModelConfig {
+    return {
+      architecture: this.architecture,
+      name: this.metadata.string("general.name") ?? this.#file.fileNames[0] ?? "",
+      layerCount: this.count("block_count", limits.layers),
+      contextLength: this.count("context_length", limits.context),
+      width: this.count("embedding_length", limits.width),
+      vocabularySize: this.#vocabularySize(),
+    };
+  }
+
+  heads(): { heads: number; kvHeads: number } {
+    const heads = this.count("attention.head_count", limits.heads);
+    const kvHeads = this.count("attention.head_count_kv", limits.heads, heads);
+    if (heads % kvHeads !== 0) {
+      throw this.bad(`${heads} attention heads cannot share ${kvHeads} key/value heads evenly`);
+    }
+    return { heads, kvHeads };
+  }
+
+  bad(message: string): UserError {
+    return new UserError(
+      "model",
+      `${this.#file.fileNames[0] ?? "model"}: ${message}`,
+      "the file is damaged or made by a faulty converter; download it again",
+    );
+  }
+
+  /** Padding rows behind the vocabulary are legal; a token without a row is not. */
+  #vocabularySize(): number {
+    const rows = this.#file.tensor("token_embd.weight")?.dims[1] ?? 0;
+    const tokens = this.metadata.strings("tokenizer.ggml.tokens")?.length;
+    if (rows === 0) throw this.bad("tensor token_embd.weight is missing or no matrix");
+    if (tokens !== undefined && tokens > rows) {
+      throw this.bad(`the vocabulary has ${tokens} tokens and the embedding table ${rows} rows`);
+    }
+    return rows;
+  }
+
+  #full(key: string): string {
+    return `${this.architecture}.${key}`;
+  }
+}

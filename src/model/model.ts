@@ -1,0 +1,74 @@
+/** What a model is to the engine, and what a recorded forward pass is to a model. */
+import { invariant } from "../errors.ts";
+import type { KernelContext } from "../kernels/kernel.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import type { ModelConfig } from "./config.ts";
+import type { Weights } from "./weights.ts";
+
+/** The attention cache that a model needs. */
+export interface CacheShape {
+  /** Layers that keep keys and values. */
+  readonly layerCount: number;
+  readonly kvHeads: number;
+  readonly headWidth: number;
+}
+
+/** The memory of one recorded pass. */
+export interface Pass {
+  /** The most rows that a step of this program brings. */
+  readonly rowCapacity: number;
+  /** The most rows whose logits are computed; 0 leaves the head out. */
+  readonly outputCapacity: number;
+  readonly step: BufferSlice;
+  /** Activations by name, each [rowCapacity, its width] floats or more. */
+  readonly scratch: Readonly<Record<string, BufferSlice>>;
+  /** Per layer with a cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
+  readonly keyCaches: readonly BufferSlice[];
+  readonly valueCaches: readonly BufferSlice[];
+  /** Small tables that the model computed (`Model.tables`), by name. */
+  readonly tables: Readonly<Record<string, BufferSlice>>;
+  /** [outputCapacity, vocabularySize] floats, written. */
+  readonly logits: BufferSlice;
+  /** Workgroups that share the keys of a row in attention, and room for what each leaves unfinished. */
+  readonly attentionSplits: number;
+  readonly attentionParts: BufferSlice | undefined;
+  /** Results must not depend on the number of rows. */
+  readonly deterministic: boolean;
+}
+
+export interface Model {
+  readonly config: ModelConfig;
+  readonly weights: Weights;
+  readonly cache: CacheShape;
+  /** Query heads and their width: what unfinished attention needs room for. */
+  readonly attention: { readonly heads: number; readonly headWidth: number };
+  /** Floats a row of each activation. */
+  readonly scratch: Readonly<Record<string, number>>;
+  /** Constant data for the device. */
+  readonly tables: Readonly<Record<string, Uint8Array>>;
+  /** Appends the whole forward pass to a program. */
+  record(context: KernelContext, pass: Pass): void;
+}
+
+/** The cache of the model's i-th layer that has one. */
+export function cachesOf(pass: Pass, index: number): { keyCache: BufferSlice; valueCache: BufferSlice } {
+  const keyCache = pass.keyCaches[index];
+  const valueCache = pass.valueCaches[index];
+  invariant(keyCache !== undefined && valueCache !== undefined, `no cache ${index}`);
+  return { keyCache, valueCache };
+}
+
+/** A table of the model on the device. */
+export function tableOf(pass: Pass, name: string): BufferSlice {
+  const table = pass.tables[name];
+  invariant(table !== undefined, `no table ${name}`);
+  return table;
+}
+
+/** The activations of a pass by the names that the model gave them. */
+export function scratchOf<K extends string>(
+  pass: Pass, names: Readonly<Record<K, number>>,
+): Readonly<Record<K, BufferSlice>> {
+  for (const name of Object.keys(names)) invariant(pass.scratch[name] !== undefined, `no scratch ${name}`);
+  return pass.scratch as Readonly<Record<K, BufferSlice>>;
+}
