@@ -31,7 +31,7 @@ export class UserError extends Error {
   }
 
   /** The whole line a person sees. */
-  get line(): string {
+  get text(): string {
     return this.remedy === undefined ? this.message : `${this.message}; ${this.remedy}`;
   }
 }

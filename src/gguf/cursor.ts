@@ -86,10 +86,7 @@ export class Cursor {
     return this.#view.getFloat64(at, true);
   }
 
-  /**
-   * An unsigned 64-bit integer as a number: exact up to 2^53, rounded above, so check the range
-   * first.
-   */
+  /** An unsigned 64-bit integer as a number: exact up to 2^53 and rounded above. */
   size(): number {
     const at = this.#advance(8);
     return this.#view.getUint32(at, true) + this.#view.getUint32(at + 4, true) * 2 ** 32;
@@ -111,7 +108,7 @@ export class Cursor {
     const start = this.#offset;
     const end = start + byteCount;
     if (end > this.#viewEnd) {
-      this.require(byteCount);
+      this.ensure(byteCount);
       this.pieces.loadTo(end);
     }
     this.#offset = end;
@@ -119,7 +116,7 @@ export class Cursor {
   }
 
   /** Throws unless the source has that many more bytes. Call it before allocating for a count. */
-  require(byteCount: number): void {
+  ensure(byteCount: number): void {
     const needed = this.#offset + byteCount;
     const has = this.#source.sizeBytes;
     if (needed > has) throw truncatedFile(this.name, needed, has, true);
@@ -135,10 +132,7 @@ export class Cursor {
     return start - this.#viewStart;
   }
 
-  /**
-   * Points the view to the piece that holds the range, or to a copy of the range if two pieces
-   * share it.
-   */
+  /** Points the view to the piece that holds the range, or to a copy if two pieces share it. */
   #look(from: number, to: number): void {
     const { piece, start } = this.pieces.pieceAt(from);
     const isWhole = to <= start + piece.length;

@@ -7,9 +7,7 @@ import { join } from "node:path";
 import { UserError, invariant } from "../errors.ts";
 import { checkRange, type ByteSource } from "./source.ts";
 
-/**
- * Systems cut a read off somewhat below 2 GiB; asking for less keeps the loop the same everywhere.
- */
+/** Systems cut reads off just below 2 GiB; asking for less keeps the loop the same everywhere. */
 const maxReadBytes = 2 ** 30;
 
 export class FileSource implements ByteSource {
@@ -19,10 +17,7 @@ export class FileSource implements ByteSource {
   #readsInFlight = 0;
   #isClosed = false;
 
-  /**
-   * Opens `path` for reading. Throws `UserError` if it is missing, unreadable or not a regular
-   * file.
-   */
+  /** Throws `UserError` if the file is missing, unreadable or not a regular file. */
   constructor(path: string) {
     this.name = path;
     this.#handle = openRegularFile(path);

@@ -1,6 +1,5 @@
-/**
- * A GGUF model that is open for reading: one file, or all parts of a split one as if they were one.
- */
+/** A GGUF model that is open for reading: one file, or all parts of a split one together. */
+import { existsSync } from "node:fs";
 import { UserError, invariant } from "../errors.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { FileSource } from "./file-source.ts";
@@ -61,7 +60,7 @@ function openPart(path: string, index: number, givenPath: string): FileSource {
   try {
     return new FileSource(path);
   } catch (cause) {
-    if (!(cause instanceof UserError)) throw cause;
+    if (!(cause instanceof UserError) || existsSync(path)) throw cause;
     throw new UserError(
       "model",
       `${givenPath} is split, and part ${index + 1} is missing: ${cause.message}`,
@@ -113,10 +112,7 @@ export class GgufFile implements Disposable {
     this.#source(fileIndex).readIntoSync(target, offsetBytes);
   }
 
-  /**
-   * The same without blocking; several may be in flight. The target must stay alive until it is
-   * done.
-   */
+  /** The same without blocking; several may be in flight, and each target must outlive its read. */
   readInto(target: Uint8Array, fileIndex: number, offsetBytes: number): Promise<void> {
     return this.#source(fileIndex).readInto(target, offsetBytes);
   }

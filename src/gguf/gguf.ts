@@ -29,10 +29,7 @@ const newestVersion = 3;
 const minHeaderBytes = 24;
 const defaultAlignmentBytes = 32;
 
-/**
- * Reads and checks a header. Throws `UserError` of kind "model" for everything that is wrong with
- * it.
- */
+/** Reads and checks a header. Throws `UserError` of kind "model" for whatever is wrong with it. */
 export function readHeader(source: ByteSource): GgufHeader {
   const cursor = new Cursor(source);
   checkMagic(cursor, source);
@@ -41,7 +38,7 @@ export function readHeader(source: ByteSource): GgufHeader {
   const tensorCount = readTotal(cursor, "tensors", limits.tensors);
   const pairCount = readTotal(cursor, "metadata keys", limits.pairs);
   const minPairBytes = cursor.countBytes + 1 + 4 + 1;
-  cursor.require(pairCount * minPairBytes + tensorCount * minTensorInfoBytes(cursor.countBytes));
+  cursor.ensure(pairCount * minPairBytes + tensorCount * minTensorInfoBytes(cursor.countBytes));
 
   const pairs = readPairs(cursor, pairCount);
   checkKnownKeys(pairs, source.name);

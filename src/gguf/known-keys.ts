@@ -4,7 +4,7 @@
  * who use them.
  */
 import { badFile } from "./bad-file.ts";
-import type { GgufValue } from "./metadata.ts";
+import { describeType, type GgufValue } from "./metadata.ts";
 
 const integerTypes: readonly string[] = ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64"];
 
@@ -23,7 +23,8 @@ const floats = {
 
 type Rule = { readonly what: string; readonly fits: (value: GgufValue) => boolean };
 
-const rules: Readonly<Record<string, Rule>> = {
+/** A map, because keys come from files: an object would have rules for "constructor" too. */
+const rules: ReadonlyMap<string, Rule> = new Map(Object.entries({
   "general.architecture": text,
   "general.alignment": integer,
   "split.no": integer,
@@ -41,15 +42,15 @@ const rules: Readonly<Record<string, Rule>> = {
   "tokenizer.ggml.remove_extra_whitespaces": truth,
   "tokenizer.ggml.precompiled_charsmap": integers,
   "tokenizer.chat_template": text,
-};
+}));
 
 /** Throws `UserError` if a key that everybody knows has another type than everybody expects. */
 export function checkKnownKeys(pairs: ReadonlyMap<string, GgufValue>, fileName: string): void {
   for (const [key, value] of pairs) {
     const isTokenId = key.startsWith("tokenizer.ggml.") && key.endsWith("_token_id");
-    const rule = isTokenId ? integer : rules[key];
+    const rule = isTokenId ? integer : rules.get(key);
     if (rule === undefined || rule.fits(value)) continue;
-    const found = value.type === "numbers" ? `an array of ${value.value.elementType}` : value.type;
+    const found = describeType(value);
     throw badFile(fileName, `metadata ${key} must be ${rule.what} and is ${found}`);
   }
 }

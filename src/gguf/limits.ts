@@ -10,9 +10,7 @@ export const limits = {
   tensors: 131_072,
   /** Elements of one array. The largest vocabularies have 300,000 tokens and 600,000 merges. */
   arrayElements: 2 ** 24,
-  /**
-   * One string. A whole tokenizer.json of 35 MB has been seen in metadata; templates take 100 kB.
-   */
+  /** One string. Some files carry a whole tokenizer.json, tens of MB; templates take 100 kB. */
   stringBytes: 2 ** 26,
   /** A key: the specification's own limit. */
   keyBytes: 65_535,
@@ -20,9 +18,9 @@ export const limits = {
   nameBytes: 255,
   /** Dimensions of a tensor: as GGML. */
   dims: 4,
-  /** The whole header, which is kept in memory while it is read. The largest known takes 30 MB. */
+  /** The whole header, which is kept in memory while it is read. Large ones take 30 MB. */
   headerBytes: 2 ** 29,
-  /** `general.alignment`. 32 is usual, 4096 (a page) the largest in use. */
+  /** `general.alignment`. 32 is usual, some use a page. */
   alignmentBytes: 2 ** 20,
   /** Parts of a split model; each keeps a file open, and systems allow 1024 of them by default. */
   parts: 512,

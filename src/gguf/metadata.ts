@@ -2,7 +2,8 @@
  * The key–value pairs of a GGUF file, read with the type that the reader expects. A value of
  * another type is a bad file; a missing one is `undefined`, and the caller decides.
  */
-import { UserError } from "../errors.ts";
+import type { UserError } from "../errors.ts";
+import { badFile } from "./bad-file.ts";
 
 /** Strings of an array, kept as bytes until asked for: vocabularies hold hundreds of thousands. */
 export interface StringArray {
@@ -32,10 +33,10 @@ export type GgufValue =
 
 export class Metadata {
   readonly #pairs: ReadonlyMap<string, GgufValue>;
-  readonly #fileName: string | undefined;
+  readonly #fileName: string;
 
   /** `fileName` is for messages. */
-  constructor(pairs: ReadonlyMap<string, GgufValue>, fileName?: string) {
+  constructor(pairs: ReadonlyMap<string, GgufValue>, fileName = "the model") {
     this.#pairs = pairs;
     this.#fileName = fileName;
   }
@@ -79,6 +80,10 @@ export class Metadata {
 
   /** A non-negative integer of any integer type; a float or a negative number is a bad file. */
   count(key: string): number | undefined {
+    const found = this.#pairs.get(key);
+    if (found?.type === "f32" || found?.type === "f64") {
+      throw this.#wrongType(key, "an integer", found);
+    }
     const value = this.number(key);
     if (value === undefined) return undefined;
     if (!Number.isSafeInteger(value) || value < 0) throw this.#outOfRange(key, value);
@@ -124,16 +129,12 @@ export class Metadata {
   }
 
   #wrongType(key: string, expected: string, found: GgufValue): UserError {
-    return this.#bad(`metadata ${key} must be ${expected} and is ${describe(found)}`);
+    const type = describeType(found);
+    return badFile(this.#fileName, `metadata ${key} must be ${expected} and is ${type}`);
   }
 
   #outOfRange(key: string, value: number | bigint): UserError {
-    return this.#bad(`metadata ${key} is out of range: ${value}`);
-  }
-
-  #bad(message: string): UserError {
-    const prefix = this.#fileName === undefined ? "" : `${this.#fileName}: `;
-    return new UserError("model", prefix + message);
+    return badFile(this.#fileName, `metadata ${key} is out of range: ${value}`);
   }
 }
 
@@ -145,8 +146,8 @@ function isInteger(type: NumberArray["elementType"]): boolean {
   return type !== "bool" && !isFloat(type);
 }
 
-/** "u32", "an array of f32". */
-function describe(value: GgufValue): string {
+/** "u32", "an array of f32": for messages. */
+export function describeType(value: GgufValue): string {
   if (value.type === "strings") return "an array of strings";
   return value.type === "numbers" ? `an array of ${value.value.elementType}` : value.type;
 }

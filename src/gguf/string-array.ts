@@ -1,15 +1,9 @@
-/**
- * Strings of a metadata array, left where they are in the header: one table of positions for all of
- * them.
- */
+/** Strings of a metadata array, left where they are in the header, with a table of positions. */
 import type { Cursor } from "./cursor.ts";
 import { limits } from "./limits.ts";
 import type { StringArray } from "./metadata.ts";
 import type { Pieces } from "./pieces.ts";
-import { readLength } from "./text.ts";
-
-// A token may be U+FEFF itself, which a decoder takes for a byte order mark unless told.
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+import { decodeText, readLength } from "./text.ts";
 
 /** Reads `count` strings, whose number has been checked against the bytes that are left. */
 export function readStringArray(cursor: Cursor, count: number, subject: string): StringArray {
@@ -39,7 +33,7 @@ class PackedStrings implements StringArray {
   }
 
   at(index: number): string {
-    return decoder.decode(this.bytesAt(index));
+    return decodeText(this.bytesAt(index));
   }
 
   bytesAt(index: number): Uint8Array {

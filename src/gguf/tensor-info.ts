@@ -113,9 +113,7 @@ function sizeOf(
   return sizeBytes;
 }
 
-/**
- * Looks for the tensor that ends last, so that the message says how much of a download is missing.
- */
+/** Looks for the tensor that ends last, so that the message says how much is missing in all. */
 function checkEnds(tensors: readonly TensorInfo[], fileName: string, fileSizeBytes: number): void {
   let last = 0;
   for (const tensor of tensors) last = Math.max(last, endOf(tensor));

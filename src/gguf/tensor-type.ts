@@ -14,9 +14,7 @@ export interface BlockSize {
   readonly blockBytes: number;
 }
 
-/**
- * Sizes of the types that exist and that zinc does not compute with: [values, bytes] of a block.
- */
+/** Blocks of the types that exist and that zinc does not compute with: [values, bytes]. */
 const foreignBlocks: Readonly<Record<string, readonly [number, number]>> = {
   Q8_1: [32, 36], Q8_K: [256, 292],
   IQ1_S: [256, 50], IQ1_M: [256, 56], IQ2_XXS: [256, 66], IQ2_XS: [256, 74], IQ2_S: [256, 82],

@@ -5,6 +5,14 @@ import type { Cursor } from "./cursor.ts";
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
+/**
+ * Bytes as text; those that are not UTF-8 become U+FFFD. A byte order mark stays: U+FEFF may be a
+ * token.
+ */
+export function decodeText(bytes: Uint8Array): string {
+  return lenient.decode(bytes);
+}
+
 /** The length of the string that follows, checked against `limitBytes`. */
 export function readLength(cursor: Cursor, limitBytes: number, subject: string): number {
   const byteCount = cursor.count();
@@ -15,12 +23,9 @@ export function readLength(cursor: Cursor, limitBytes: number, subject: string):
   return byteCount;
 }
 
-/**
- * A value's text; bytes that are not UTF-8 become U+FFFD, for a description is no reason to refuse
- * a model.
- */
+/** A value's text, UTF-8 or not: a wrong byte in a description is no reason to refuse a model. */
 export function readText(cursor: Cursor, limitBytes: number, subject: string): string {
-  return lenient.decode(cursor.bytes(readLength(cursor, limitBytes, subject)));
+  return decodeText(cursor.bytes(readLength(cursor, limitBytes, subject)));
 }
 
 /** A key or a tensor name: not empty, valid UTF-8. */
@@ -31,6 +36,6 @@ export function readName(cursor: Cursor, limitBytes: number, subject: string): s
     return strict.decode(bytes);
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
-    throw badFile(cursor.name, `${subject} is not valid UTF-8: "${lenient.decode(bytes)}"`);
+    throw badFile(cursor.name, `${subject} is not valid UTF-8: "${decodeText(bytes)}"`);
   }
 }

@@ -1,6 +1,4 @@
-/**
- * One metadata value: its type, then its bytes. Arrays of arrays are refused, as no model has them.
- */
+/** One metadata value: its type, then its bytes. Arrays of arrays are refused: no model has any. */
 import { badFile, digits } from "./bad-file.ts";
 import type { Cursor } from "./cursor.ts";
 import { limits } from "./limits.ts";
@@ -65,7 +63,7 @@ function readArray(cursor: Cursor, key: string): GgufValue {
     throw badFile(cursor.name, `metadata ${key} claims ${claim}`);
   }
   if (type === "string") {
-    cursor.require(count * cursor.countBytes);
+    cursor.ensure(count * cursor.countBytes);
     const value = readStringArray(cursor, count, `a string of metadata ${key}`);
     return { type: "strings", value };
   }
