@@ -1,0 +1,188 @@
+/** One text in the making, as the library's users see it: pieces to iterate over, and a result in the end. */
+import { encodeChat, encodeRaw } from "./prompt.ts";
+import { StopStrings } from "./stop-strings.ts";
+import type { ChatTemplate } from "./template.ts";
+import type { Engine } from "../engine/engine.ts";
+import { generateTokens, type FinishReason } from "../engine/generation.ts";
+import { HostSampler } from "../engine/sampler.ts";
+import { completeSampling, type Sampling } from "../engine/sampling.ts";
+import { UserError } from "../errors.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+
+/** Text, or token ids as they are. */
+export type Prompt = string | { readonly tokens: readonly number[] };
+
+export type GenerateOptions = { readonly [K in keyof Sampling]?: Sampling[K] | undefined } & {
+  /** Tokens of the answer; as many as the context has room for by default. */
+  readonly maxTokens?: number | undefined;
+  /** Strings that end the answer and are not part of it. */
+  readonly stop?: readonly string[] | undefined;
+  /** Take the prompt as it is, without the chat template; special tokens in it count. */
+  readonly raw?: boolean | undefined;
+  /** Go on behind the tokens that usually end an answer. */
+  readonly ignoreEos?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Tells the time to chat templates; the system's clock by default. */
+  readonly now?: (() => Date) | undefined;
+};
+
+export interface GenerationResult {
+  readonly text: string;
+  readonly tokens: readonly number[];
+  readonly promptTokens: number;
+  readonly finishReason: FinishReason;
+  readonly prefillMs: number;
+  /** From the first token to the last. */
+  readonly decodeMs: number;
+}
+
+/** Whoever makes texts one at a time. */
+export interface Turn {
+  acquire(): void;
+  release(): void;
+}
+
+export class Generation implements AsyncIterable<string> {
+  readonly #engine: Engine;
+  readonly #tokenizer: Tokenizer | undefined;
+  readonly #options: GenerateOptions;
+  readonly #prompt: readonly number[];
+  readonly #sampling: Sampling;
+  readonly #turn: Turn;
+  #started = false;
+  #result: GenerationResult | undefined;
+
+  /** Throws a "usage" error for a prompt that is empty or too long, or parameters out of range. */
+  constructor(
+    engine: Engine,
+    tokenizer: Tokenizer | undefined,
+    template: ChatTemplate | undefined,
+    prompt: Prompt,
+    options: GenerateOptions,
+    turn: Turn,
+  ) {
+    this.#engine = engine;
+    this.#tokenizer = tokenizer;
+    this.#options = options;
+    this.#turn = turn;
+    this.#sampling = completeSampling(options);
+    this.#prompt = encodePrompt(engine, tokenizer, template, prompt, options);
+  }
+
+  get promptTokens(): number {
+    return this.#prompt.length;
+  }
+
+  /** The pieces of text as they come; whole characters, and nothing that belongs to a stop string. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
+    if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
+    this.#started = true;
+    this.#turn.acquire();
+    const sequence = this.#engine.createSequence();
+    try {
+      yield* this.#pieces(sequence);
+    } finally {
+      this.#engine.release(sequence);
+      this.#turn.release();
+    }
+  }
+
+  /** The whole text, once it is complete; makes it if nobody has iterated over it. */
+  async result(): Promise<GenerationResult> {
+    if (!this.#started) for await (const _piece of this);
+    if (this.#result === undefined) throw new UserError("failed", "the text was not completed");
+    return this.#result;
+  }
+
+  async *#pieces(sequence: ReturnType<Engine["createSequence"]>): AsyncGenerator<string, void> {
+    const { stop = [], ignoreEos = false, signal } = this.#options;
+    const started = performance.now();
+    let prefilled = started;
+    const tokens: number[] = [];
+    const decoder = this.#tokenizer?.decoder();
+    const stops = new StopStrings(stop);
+    let text = "";
+    const loop = generateTokens(this.#engine, sequence, this.#prompt, {
+      sampler: new HostSampler(this.#sampling),
+      maxTokens: this.#maxTokens(),
+      endTokens: ignoreEos ? new Set() : (this.#tokenizer?.endOfGeneration ?? new Set()),
+      signal,
+      onPrefill: () => {
+        prefilled = performance.now();
+      },
+    });
+    let finishReason: FinishReason = "stop";
+    for (;;) {
+      const next = await loop.next();
+      if (next.done === true) {
+        finishReason = next.value;
+        break;
+      }
+      tokens.push(next.value);
+      const piece = stops.push(decoder?.push(next.value) ?? "");
+      text += piece;
+      if (piece !== "") yield piece;
+      if (stops.stopped) break;
+    }
+    const end = performance.now();
+    const rest = stops.push(decoder?.flush() ?? "") + stops.flush();
+    text += rest;
+    this.#result = {
+      text, tokens, finishReason,
+      promptTokens: this.#prompt.length,
+      prefillMs: prefilled - started,
+      decodeMs: end - prefilled,
+    };
+    if (rest !== "") yield rest;
+  }
+
+  #maxTokens(): number {
+    const room = this.#engine.plan.contextTokens - this.#prompt.length + 1;
+    return Math.min(this.#options.maxTokens ?? room, room);
+  }
+}
+
+function encodePrompt(
+  engine: Engine,
+  tokenizer: Tokenizer | undefined,
+  template: ChatTemplate | undefined,
+  prompt: Prompt,
+  { raw = false, now }: GenerateOptions,
+): readonly number[] {
+  const tokens = typeof prompt === "string"
+    ? encodeText(requireTokenizer(tokenizer), raw ? undefined : template, prompt, now)
+    : prompt.tokens;
+  const { vocabularySize } = engine.model.config;
+  const foreign = tokens.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
+  if (foreign !== undefined) {
+    throw new UserError("usage", `token ${foreign} is not in the vocabulary`, `ids go from 0 to ${vocabularySize - 1}`);
+  }
+  const { contextTokens } = engine.plan;
+  if (tokens.length === 0) throw emptyPrompt();
+  if (tokens.length > contextTokens) {
+    throw new UserError(
+      "usage",
+      `the prompt has ${tokens.length} tokens and the context ${contextTokens}`,
+      "shorten the prompt or choose a longer context with -c",
+    );
+  }
+  return tokens;
+}
+
+function encodeText(
+  tokenizer: Tokenizer, template: ChatTemplate | undefined, text: string, now?: () => Date,
+): number[] {
+  if (text === "") throw emptyPrompt();
+  if (template === undefined) return encodeRaw(tokenizer, text);
+  const messages = [{ role: "user", content: text }];
+  return encodeChat(tokenizer, template, { messages, add_generation_prompt: true }, now);
+}
+
+function emptyPrompt(): UserError {
+  return new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
+}
+
+function requireTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
+  if (tokenizer !== undefined) return tokenizer;
+  throw new UserError("model", "the model file has no tokenizer", "feed ids with --tokens 1,2,3");
+}

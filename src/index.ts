@@ -1,0 +1,175 @@
+/**
+ * The library: load a model, make text.
+ *
+ *     import { load } from "zinc";
+ *     const model = await load("model.gguf");
+ *     for await (const piece of model.generate("Why is the sky blue?")) process.stdout.write(piece);
+ *     model.close();
+ */
+import { openBuiltin } from "./builtin/builtin.ts";
+import { Generation, type GenerateOptions, type Prompt } from "./chat/generation.ts";
+import { resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
+import { Engine } from "./engine/engine.ts";
+import type { MemoryPlan } from "./engine/plan.ts";
+import { UserError } from "./errors.ts";
+import { openGguf, type GgufFile } from "./gguf/file.ts";
+import { describeModel } from "./model/architectures.ts";
+import type { ModelConfig } from "./model/config.ts";
+import type { UploadProgress } from "./model/upload.ts";
+import { cacheFolder } from "./paths.ts";
+import { createTokenizer, type EncodeOptions, type Tokenizer } from "./tokenizer/tokenizer.ts";
+import { Gpu } from "./vulkan/gpu.ts";
+
+export { UserError } from "./errors.ts";
+export { defaultSampling, type Sampling } from "./engine/sampling.ts";
+export type { MemoryPlan } from "./engine/plan.ts";
+export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./chat/generation.ts";
+
+export interface LoadOptions {
+  /** Index or part of a device's name; the best one by default. */
+  readonly device?: string | undefined;
+  /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
+  readonly contextTokens?: number | undefined;
+  /** Results do not depend on how many rows of work share a step; somewhat slower. */
+  readonly deterministic?: boolean | undefined;
+  /** A chat template (Jinja) instead of the model's own. */
+  readonly template?: string | undefined;
+  /** Where compiled pipelines are kept; the user's cache folder by default, nowhere if null. */
+  readonly cacheFolder?: string | null | undefined;
+  /** Time every dispatch (`profile`); slower. */
+  readonly profile?: boolean | undefined;
+  /** Told what seems wrong and does not stop the work. */
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** Told what will be allocated, before it is. */
+  readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+}
+
+/** Opens a model file, or the model inside the executable if no path is given. */
+export async function openModelFile(path?: string): Promise<GgufFile> {
+  return path === undefined ? openBuiltin() : openGguf(path);
+}
+
+/**
+ * Loads a GGUF model onto a device; without a path, the small model that zinc brings. Throws `UserError`: its
+ * `kind` says whether the model, the device, its memory or the options are the reason.
+ */
+export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
+  const started = performance.now();
+  const warn = options.onWarning ?? (() => {});
+  using opened = new DisposableStack();
+  const file = opened.use(await openModelFile(path));
+  const model = describeModel(file);
+  const tokenizer = createTokenizer(file.metadata, warn);
+  const template = resolveTemplate(file.metadata, tokenizer, options.template);
+  if (template?.problem !== undefined) {
+    warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
+  }
+  const { cacheFolder: folder = cacheFolder() } = options;
+  const gpu = Gpu.open({ device: options.device, cacheFolder: folder ?? undefined, warn });
+  opened.defer(() => gpu.close());
+  const engine = await Engine.load(gpu, model, {
+    contextTokens: options.contextTokens,
+    deterministic: options.deterministic === true,
+    profile: options.profile === true,
+    ...(options.onPlan && { onPlan: options.onPlan }),
+    ...(options.onProgress && { onProgress: options.onProgress }),
+  });
+  opened.defer(() => engine.close());
+  return new LanguageModel({ engine, tokenizer, template, owned: opened.move(), loadMs: performance.now() - started });
+}
+
+interface Parts {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly template: ResolvedTemplate | undefined;
+  readonly owned: DisposableStack;
+  readonly loadMs: number;
+}
+
+/** A model on a device. One text is made at a time. */
+export class LanguageModel implements Disposable {
+  /** The engine below, for measuring and for experiments. */
+  readonly engine: Engine;
+  readonly loadMs: number;
+  readonly template: ResolvedTemplate | undefined;
+  readonly #tokenizer: Tokenizer | undefined;
+  readonly #owned: DisposableStack;
+  #busy = false;
+
+  /** Use `load`. */
+  constructor({ engine, tokenizer, template, owned, loadMs }: Parts) {
+    this.engine = engine;
+    this.loadMs = loadMs;
+    this.template = template;
+    this.#tokenizer = tokenizer;
+    this.#owned = owned;
+  }
+
+  get config(): ModelConfig {
+    return this.engine.model.config;
+  }
+
+  /** Tokens that prompt and answer may have together. */
+  get contextTokens(): number {
+    return this.engine.plan.contextTokens;
+  }
+
+  /** Throws if the file brings no tokenizer; then only ids can be fed. */
+  get tokenizer(): Tokenizer {
+    if (this.#tokenizer !== undefined) return this.#tokenizer;
+    throw new UserError("model", `${this.config.name} has no tokenizer`, "feed ids with --tokens 1,2,3");
+  }
+
+  /** Token ids of a text. Special tokens in it are plain text unless `special`. No BOS or EOS is added. */
+  tokenize(text: string, options: EncodeOptions = {}): number[] {
+    return this.tokenizer.encode(text, options);
+  }
+
+  /**
+   * Continues a prompt. A text is put into the model's chat template if it has one, unless `raw`. Iterate over the
+   * pieces as they come, or await `result`.
+   */
+  generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
+    return new Generation(this.engine, this.#tokenizer, this.template?.template, prompt, options, {
+      acquire: () => {
+        if (this.#busy) throw new UserError("failed", "the model is still making another text", "finish or cancel it first");
+        this.#busy = true;
+      },
+      release: () => {
+        this.#busy = false;
+      },
+    });
+  }
+
+  /** The logits behind the last of some tokens: [vocabularySize]. */
+  logits(tokens: readonly number[]): Float32Array {
+    const sequence = this.engine.createSequence();
+    try {
+      return this.engine.append(sequence, tokens).slice();
+    } finally {
+      this.engine.release(sequence);
+    }
+  }
+
+  /** The logits behind each of some tokens, in order; an array is valid only during its call. */
+  forEachLogits(
+    tokens: readonly number[], onLogits: (index: number, logits: Float32Array) => void,
+  ): void {
+    const sequence = this.engine.createSequence();
+    try {
+      this.engine.appendAll(sequence, tokens, onLogits);
+    } finally {
+      this.engine.release(sequence);
+    }
+  }
+
+  /** Frees the device. The model cannot be used afterwards. */
+  close(): void {
+    this.#owned.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
