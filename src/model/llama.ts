@@ -51,6 +51,7 @@ export class Llama implements Model {
   readonly weights: Weights;
   readonly cache: CacheShape;
   readonly attention: { readonly heads: number; readonly headWidth: number };
+  readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
   readonly tables: Readonly<Record<"frequencies", Uint8Array>>;
   readonly #shape: Shape;
@@ -79,6 +80,8 @@ export class Llama implements Model {
     const head = weights.has("output.weight") ? "output.weight" : "token_embd.weight";
     this.#output = weights.matrix(head, vocabularySize, width);
 
+    // Of an embedding table that is not the head as well, a step reads one row.
+    this.stepBytes = weights.byteSize - (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
     this.cache = { layerCount, kvHeads, headWidth };
     this.attention = { heads, headWidth };
     this.scratch = {

@@ -40,6 +40,8 @@ export interface Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
+  /** Bytes of weights that a step of one row reads: the floor of decoding. */
+  readonly stepBytes: number;
   /** Query heads and their width: what unfinished attention needs room for. */
   readonly attention: { readonly heads: number; readonly headWidth: number };
   /** Floats a row of each activation. */

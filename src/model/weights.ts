@@ -102,6 +102,16 @@ export class Weights {
     return dequantize(this.#file.dtypeOf(tensor), this.#file.readTensorSync(tensor));
   }
 
+  /** Bytes on the device of all weights that were declared so far. */
+  get byteSize(): number {
+    return [...this.#declared.values()].reduce((sum, { byteSize }) => sum + byteSize, 0);
+  }
+
+  /** Bytes on the device of one declared weight; 0 if there is none of that name. */
+  byteSizeOf(name: string): number {
+    return this.#declared.get(name)?.byteSize ?? 0;
+  }
+
   /** All declared weights, in the order of the file. Throws if any is missing or misshapen. */
   declared(): readonly DeclaredWeight[] {
     if (this.#problems.length > 0) {

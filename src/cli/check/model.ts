@@ -1,0 +1,59 @@
+/** A model file: can zinc run it, does it fit this device, and how long may texts be. */
+import { resolveTemplate } from "../../chat/prompt.ts";
+import { planMemory } from "../../engine/plan.ts";
+import { UserError } from "../../errors.ts";
+import type { GgufFile } from "../../gguf/file.ts";
+import { openModelFile } from "../../index.ts";
+import { formatBytes } from "../../math.ts";
+import { describeModel } from "../../model/architectures.ts";
+import { createTokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Gpu } from "../../vulkan/gpu.ts";
+import { failure, ok, skipped, warning, type CheckResult } from "./result.ts";
+
+export interface ModelFacts {
+  readonly name: string;
+  readonly architecture: string;
+  readonly weightBytes: number;
+  readonly contextTokens: number;
+}
+
+/** All checks of a file; the facts are null if it cannot be run. */
+export async function checkModel(path: string | undefined, gpu: Gpu | undefined): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
+  const results: CheckResult[] = [];
+  try {
+    using file = await openModelFile(path);
+    const model = describeModel(file);
+    results.push(...checkText(file));
+    const { name, architecture } = model.config;
+    model.weights.declared();
+    results.unshift(ok("model", `${name} (${architecture}), ${formatBytes(file.sizeBytes)}`));
+    if (gpu === undefined) return { results, facts: null };
+    const plan = planMemory(gpu.device, model);
+    results.push(ok("fit", `${formatBytes(plan.weightBytes)} of weights; the longest context is ${plan.contextTokens} of ` +
+      `${model.config.contextLength} tokens (${formatBytes(plan.cacheBytes)})`));
+    const { weightBytes, contextTokens } = plan;
+    return { results, facts: { name, architecture, weightBytes, contextTokens } };
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    results.push(failure(error.kind === "memory" ? "fit" : "model", error.text));
+    return { results, facts: null };
+  }
+}
+
+function checkText(file: GgufFile): CheckResult[] {
+  const warnings: string[] = [];
+  const tokenizer = createTokenizer(file.metadata, (message) => warnings.push(message));
+  if (tokenizer === undefined) return [skipped("tokenizer", "the file has none; only token ids can be fed")];
+  const results = [
+    warnings.length === 0
+      ? ok("tokenizer", `${file.metadata.string("tokenizer.ggml.model")}, ${tokenizer.vocabSize} tokens`)
+      : warning("tokenizer", warnings.join("; ")),
+  ];
+  const template = resolveTemplate(file.metadata, tokenizer);
+  if (template === undefined) return [...results, skipped("template", "the file has none; prompts are taken as they are")];
+  if (template.problem !== undefined) {
+    return [...results, warning("template", `unusable (${template.problem}); ChatML stands in, or give one with --template`)];
+  }
+  const dated = template.template.mentions("strftime_now") ? "; it uses the date, so prompts change daily" : "";
+  return [...results, ok("template", `usable${dated}`)];
+}

@@ -1,0 +1,37 @@
+/** `zinc logits`: the raw output of the model behind some tokens. */
+import { UserError } from "../errors.ts";
+import { command } from "./command.ts";
+import { toggle } from "./flag.ts";
+import { contextFlags, deviceFlags, modelFlags, promptFlags } from "./flags.ts";
+import { loadModel } from "./model-options.ts";
+import { setQuiet, writeOut } from "./output.ts";
+
+export const logitsCommand = command({
+  name: "logits",
+  summary: "Print the logits behind token ids",
+  flags: {
+    ...modelFlags,
+    tokens: promptFlags.tokens,
+    all: toggle("a list for every position, not only the last"),
+    ...contextFlags,
+    ...deviceFlags,
+  },
+  async run(values) {
+    const { tokens, all } = values;
+    if (tokens === undefined) throw new UserError("usage", "no tokens are given", "write --tokens 1,2,3");
+    setQuiet(true);
+    using model = await loadModel({ ...values, ctx: values.ctx ?? undefined });
+    const { vocabularySize } = model.config;
+    const foreign = tokens.find((id) => id >= vocabularySize);
+    if (foreign !== undefined) {
+      throw new UserError("usage", `token ${foreign} is not in the vocabulary`, `ids go from 0 to ${vocabularySize - 1}`);
+    }
+    if (all !== true) {
+      await writeOut(`${JSON.stringify(Array.from(model.logits(tokens)))}\n`);
+      return;
+    }
+    const lists: string[] = [];
+    model.forEachLogits(tokens, (_index, logits) => lists.push(JSON.stringify(Array.from(logits))));
+    await writeOut(`[${lists.join(",")}]\n`);
+  },
+});

@@ -1,0 +1,60 @@
+/** From the shared flags to a loaded model. */
+import { UserError } from "../errors.ts";
+import { load, type LanguageModel, type LoadOptions } from "../index.ts";
+import { formatBytes } from "../math.ts";
+import { readTextFile } from "./input.ts";
+import { note, warn } from "./output.ts";
+import { Progress } from "./progress.ts";
+
+export interface ModelOptions {
+  readonly model: string | undefined;
+  readonly device: string | undefined;
+  readonly ctx?: number | undefined;
+  readonly deterministic?: boolean | undefined;
+  readonly template?: string | undefined;
+  readonly profile?: boolean | undefined;
+}
+
+/** Loads with a progress bar; warnings go to stderr. */
+export async function loadModel(options: ModelOptions, extra: LoadOptions = {}): Promise<LanguageModel> {
+  const progress = new Progress("loading");
+  const template = options.template === undefined ? undefined : await readTextFile(options.template);
+  try {
+    return await load(options.model, {
+      device: options.device,
+      contextTokens: options.ctx,
+      deterministic: options.deterministic,
+      profile: options.profile,
+      template,
+      onWarning: warn,
+      onProgress: ({ doneBytes, totalBytes }) => progress.update(doneBytes, totalBytes),
+      ...extra,
+    });
+  } finally {
+    progress.clear();
+  }
+}
+
+/** Says what a loaded model is and takes, on one line. */
+export function describeLoaded(model: LanguageModel): void {
+  const { plan, gpu } = model.engine;
+  note(
+    `${model.config.name} on ${gpu.device.capabilities.name}: ${formatBytes(plan.totalBytes)} on the device, ` +
+      `context ${plan.contextTokens}, loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
+  );
+}
+
+/** "123=-1.5" and "42=-inf" → token ids with what is added to their logits. */
+export function parseLogitBias(items: readonly string[] | undefined): Map<number, number> {
+  const result = new Map<number, number>();
+  for (const item of items ?? []) {
+    const match = /^(\d+)=([+-]?(?:inf|\d+\.?\d*|\.\d+))$/i.exec(item);
+    if (match === null) {
+      throw new UserError("usage", `--logit-bias ${item} is not id=bias`, "write --logit-bias 123=-1.5");
+    }
+    const [, id, bias = ""] = match;
+    const sign = bias.startsWith("-") ? -1 : 1;
+    result.set(Number(id), /inf/i.test(bias) ? sign * Number.POSITIVE_INFINITY : Number(bias));
+  }
+  return result;
+}

@@ -1,0 +1,76 @@
+/** `zinc model info`: what a file holds, without touching a GPU. */
+import { resolveTemplate } from "../chat/prompt.ts";
+import { UserError } from "../errors.ts";
+import type { GgufFile } from "../gguf/file.ts";
+import { openModelFile } from "../index.ts";
+import { formatBytes } from "../math.ts";
+import { architectureNames, architectureOf } from "../model/architectures.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import { command } from "./command.ts";
+import { toggle } from "./flag.ts";
+import { modelFlags, outputFlags } from "./flags.ts";
+import { suggestion } from "./options.ts";
+import { warn, writeOut } from "./output.ts";
+
+const actions = ["info"];
+
+export const modelCommand = command({
+  name: "model",
+  summary: "Look into model files (model info FILE)",
+  flags: { ...modelFlags, tensors: toggle("list every tensor"), json: outputFlags.json },
+  positionals: ["ACTION", "FILE"],
+  async run({ model, tensors, json }, [action, path]) {
+    if (action !== "info") {
+      const remedy = (action && suggestion(action, actions)) ?? "write zinc model info FILE";
+      throw new UserError("usage", action === undefined ? "no action is given" : `unknown action ${action}`, remedy);
+    }
+    using file = await openModelFile(path ?? model);
+    const info = describeFile(file);
+    if (json === true) {
+      await writeOut(`${JSON.stringify(tensors === true ? { ...info, tensors: file.tensors } : info)}\n`);
+      return;
+    }
+    for (const [key, value] of Object.entries(info)) await writeOut(`${key.padEnd(14)} ${formatValue(value)}\n`);
+    if (tensors !== true) return;
+    for (const { name, dims, typeName } of file.tensors) {
+      await writeOut(`${name.padEnd(36)} ${typeName.padEnd(8)} ${dims.join(" × ")}\n`);
+    }
+  },
+});
+
+function describeFile(file: GgufFile) {
+  const { metadata, tensors } = file;
+  const architecture = architectureOf(file);
+  const tokenizer = metadata.has("tokenizer.ggml.model") ? createTokenizer(metadata, warn) : undefined;
+  const template = resolveTemplate(metadata, tokenizer);
+  const types = new Map<string, number>();
+  for (const { typeName, sizeBytes = 0 } of tensors) types.set(typeName, (types.get(typeName) ?? 0) + sizeBytes);
+  const parameters = tensors.reduce((sum, { valueCount }) => sum + valueCount, 0);
+  return {
+    file: file.fileNames[0],
+    parts: file.fileNames.length,
+    name: metadata.string("general.name") ?? null,
+    architecture,
+    runs: architectureNames.includes(architecture),
+    parameters,
+    bytes: file.sizeBytes,
+    types: Object.fromEntries([...types].toSorted(([, a], [, b]) => b - a)),
+    context: metadata.count(`${architecture}.context_length`) ?? null,
+    layers: metadata.count(`${architecture}.block_count`) ?? null,
+    tokenizer: metadata.string("tokenizer.ggml.model") ?? null,
+    preTokenizer: metadata.string("tokenizer.ggml.pre") ?? null,
+    vocabulary: tokenizer?.vocabSize ?? null,
+    endTokens: [...(tokenizer?.endOfGeneration ?? [])],
+    template: template === undefined ? "none" : (template.problem ?? "usable"),
+  };
+}
+
+function formatValue(value: unknown): string {
+  if (value === null) return "–";
+  if (Array.isArray(value)) return value.join(", ") || "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "object") return String(value);
+  return Object.entries(value as Record<string, number>)
+    .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`)
+    .join(", ") || "–";
+}

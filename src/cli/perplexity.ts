@@ -1,0 +1,76 @@
+/** `zinc perplexity`: how well the model predicts a text. */
+import { UserError } from "../errors.ts";
+import type { LanguageModel } from "../index.ts";
+import { command } from "./command.ts";
+import { integer, text } from "./flag.ts";
+import { contextFlags, deviceFlags, modelFlags, outputFlags } from "./flags.ts";
+import { readTextFile } from "./input.ts";
+import { loadModel } from "./model-options.ts";
+import { setQuiet, writeOut } from "./output.ts";
+import { Progress } from "./progress.ts";
+import { signalExitCode } from "./signals.ts";
+
+export const perplexityCommand = command({
+  name: "perplexity",
+  summary: "Measure how well the model predicts a text",
+  flags: {
+    ...modelFlags,
+    file: text("file", "the text, UTF-8", { alias: "f" }),
+    ctx: integer("tokens", "length of a window (default 512)", { min: 4 }, { alias: "c" }),
+    chunks: integer("k", "only the first k windows", { min: 1 }),
+    kvType: contextFlags.kvType,
+    deterministic: contextFlags.deterministic,
+    ...deviceFlags,
+    ...outputFlags,
+  },
+  async run(values) {
+    if (values.file === undefined) throw new UserError("usage", "no text is given", "write -f FILE");
+    setQuiet(values.quiet === true);
+    const ctx = values.ctx ?? 512;
+    const content = await readTextFile(values.file);
+    using model = await loadModel({ ...values, ctx });
+    const tokens = model.tokenize(content);
+    const windowCount = Math.min(Math.floor(tokens.length / ctx), values.chunks ?? Number.POSITIVE_INFINITY);
+    if (windowCount === 0) {
+      throw new UserError("usage", `the text has ${tokens.length} tokens and a window ${ctx}`, "choose a smaller --ctx");
+    }
+    const result = await measure(model, tokens, ctx, windowCount);
+    const { ppl, tokens: scored } = result;
+    await writeOut(values.json === true
+      ? `${JSON.stringify({ ...result, ctx })}\n`
+      : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}\n`);
+    return signalExitCode() ?? 0;
+  },
+});
+
+/**
+ * exp of the mean negative log-likelihood: windows of `ctx` tokens, each from an empty context; positions from the
+ * middle on are scored on the token that follows them.
+ */
+async function measure(model: LanguageModel, tokens: readonly number[], ctx: number, windowCount: number) {
+  const progress = new Progress("perplexity");
+  let sum = 0;
+  let count = 0;
+  for (let i = 0; i < windowCount && signalExitCode() === undefined; i++) {
+    const part = tokens.slice(i * ctx, (i + 1) * ctx);
+    model.forEachLogits(part, (position, logits) => {
+      const next = part[position + 1];
+      if (position < Math.floor(ctx / 2) || next === undefined) return;
+      sum += surprise(logits, next);
+      count++;
+    });
+    progress.step(i + 1, windowCount, `${Math.exp(sum / count).toFixed(4)} so far`);
+    await Bun.sleep(0);
+  }
+  progress.clear();
+  return { ppl: Math.exp(sum / count), tokens: count };
+}
+
+/** -log softmax(logits)[token] */
+function surprise(logits: Float32Array, token: number): number {
+  let best = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) if (logit > best) best = logit;
+  let total = 0;
+  for (const logit of logits) total += Math.exp(logit - best);
+  return Math.log(total) + best - (logits[token] ?? Number.NEGATIVE_INFINITY);
+}

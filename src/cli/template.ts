@@ -1,0 +1,45 @@
+/** `zinc template`: renders a chat template with the JSON object on stdin, exactly as given. */
+import { resolveTemplate, templateFailure } from "../chat/prompt.ts";
+import { parseTemplateInput, type TemplateInput } from "../chat/template-input.ts";
+import { UserError } from "../errors.ts";
+import { openModelFile } from "../index.ts";
+import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import { now } from "./clock.ts";
+import { command } from "./command.ts";
+import { modelFlags, promptFlags } from "./flags.ts";
+import { readStdin, readTextFile } from "./input.ts";
+import { warn, writeOut } from "./output.ts";
+
+export const templateCommand = command({
+  name: "template",
+  summary: "Render the chat template with messages, tools and variables from stdin",
+  flags: { ...modelFlags, template: promptFlags.template },
+  async run({ model, template: path }) {
+    const given = path === undefined ? undefined : await readTextFile(path);
+    using file = await openModelFile(model);
+    const tokenizer = file.metadata.has("tokenizer.ggml.model")
+      ? createTokenizer(file.metadata, () => {})
+      : undefined;
+    const resolved = resolveTemplate(file.metadata, tokenizer, given);
+    if (resolved === undefined) {
+      throw new UserError("model", `${file.fileNames[0]} has no chat template`, "give one with --template");
+    }
+    if (resolved.problem !== undefined) warn(`the model's own template cannot be used: ${resolved.problem}`);
+    try {
+      const text = resolved.template.render(readInput(await readStdin()), { now });
+      await writeOut(`${JSON.stringify(text)}\n`);
+    } catch (error) {
+      throw templateFailure(error);
+    }
+  },
+});
+
+function readInput(json: string): TemplateInput {
+  try {
+    const input = parseTemplateInput(json);
+    if (typeof input === "object" && input !== null && !Array.isArray(input)) return input as TemplateInput;
+  } catch {
+    // Told below.
+  }
+  throw new UserError("usage", "stdin is no JSON object", 'write {"messages": [{"role": "user", "content": "Hello"}]}');
+}

@@ -1,0 +1,47 @@
+/** `zinc tokenize`: text → token ids. */
+import { UserError } from "../errors.ts";
+import { openModelFile } from "../index.ts";
+import { createTokenizer, type Tokenizer } from "../tokenizer/tokenizer.ts";
+import { command } from "./command.ts";
+import { toggle } from "./flag.ts";
+import { modelFlags } from "./flags.ts";
+import { readStdin } from "./input.ts";
+import { warn, writeOut } from "./output.ts";
+
+export const tokenizeCommand = command({
+  name: "tokenize",
+  summary: "Print the token ids of the text on stdin",
+  flags: {
+    ...modelFlags,
+    special: toggle("the text may contain special tokens"),
+    jsonl: toggle("a JSON string a line in, a list of ids a line out"),
+  },
+  async run({ model, special = false, jsonl }) {
+    using file = await openModelFile(model);
+    const tokenizer = createTokenizer(file.metadata, warn);
+    if (tokenizer === undefined) {
+      throw new UserError("model", `${file.fileNames[0]} has no tokenizer`, "choose another model with -m");
+    }
+    const text = await readStdin();
+    if (jsonl === true) await tokenizeLines(tokenizer, text, special);
+    else await writeOut(`${JSON.stringify(tokenizer.encode(text, { special }))}\n`);
+  },
+});
+
+async function tokenizeLines(tokenizer: Tokenizer, input: string, special: boolean): Promise<void> {
+  const lines = input.split("\n");
+  for (const [i, line] of lines.entries()) {
+    if (line.trim() === "" && i === lines.length - 1) continue;
+    await writeOut(`${JSON.stringify(tokenizer.encode(parseLine(line, i + 1), { special }))}\n`);
+  }
+}
+
+function parseLine(line: string, number: number): string {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === "string") return value;
+  } catch {
+    // Told below.
+  }
+  throw new UserError("usage", `line ${number} of stdin is no JSON string`, 'write "text" in double quotes');
+}

@@ -1,0 +1,46 @@
+/** `zinc verify`: every kernel variant against plain loops, on the user's own device. */
+import { verify, verifyCases, type Verdict } from "../kernels/verify/verify.ts";
+import { cacheFolder } from "../paths.ts";
+import { Gpu } from "../vulkan/gpu.ts";
+import { command } from "./command.ts";
+import { toggle } from "./flag.ts";
+import { deviceFlags, outputFlags } from "./flags.ts";
+import { setQuiet, warn, writeOut } from "./output.ts";
+import { Progress } from "./progress.ts";
+import { signalExitCode } from "./signals.ts";
+
+export const verifyCommand = command({
+  name: "verify",
+  summary: "Check every kernel against plain loops on this device",
+  flags: { ...deviceFlags, all: toggle("list the kernels that are right, too"), ...outputFlags },
+  async run({ device, all, json, quiet }) {
+    setQuiet(quiet === true);
+    const gpu = Gpu.open({ device, cacheFolder: cacheFolder(), warn });
+    const progress = new Progress("verify");
+    const verdicts: Verdict[] = [];
+    try {
+      for (const [i, verifyCase] of verifyCases.entries()) {
+        if (signalExitCode() !== undefined) break;
+        progress.step(i + 1, verifyCases.length, `${verifyCase.kernel} ${verifyCase.variant}`);
+        verdicts.push(verify(gpu, verifyCase));
+        await Bun.sleep(0);
+      }
+    } finally {
+      progress.clear();
+      gpu.close();
+    }
+    const failed = verdicts.filter(({ status }) => status === "fail");
+    const ok = failed.length === 0 && verdicts.length === verifyCases.length;
+    if (json === true) await writeOut(`${JSON.stringify({ ok, kernels: verdicts })}\n`);
+    else await writeReport(all === true ? verdicts : failed, verdicts);
+    return signalExitCode() ?? (ok ? 0 : 1);
+  },
+});
+
+async function writeReport(shown: readonly Verdict[], all: readonly Verdict[]): Promise<void> {
+  for (const { status, kernel, variant, case: name, maxRelativeError } of shown) {
+    await writeOut(`${status.padEnd(4)} ${kernel} ${variant}: ${name} (error ${maxRelativeError.toExponential(1)})\n`);
+  }
+  const count = (status: Verdict["status"]) => all.filter((verdict) => verdict.status === status).length;
+  await writeOut(`${count("ok")} ok, ${count("fail")} failed, ${count("skip")} skipped\n`);
+}

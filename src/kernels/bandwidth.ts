@@ -1,0 +1,51 @@
+/** How fast the device reads its memory: measured, never taken from a table. */
+import { DeviceBuffer } from "../vulkan/buffer.ts";
+import type { Gpu } from "../vulkan/gpu.ts";
+import { u32 } from "../vulkan/layout.ts";
+import { freeDeviceBytes } from "../vulkan/memory.ts";
+import { ProgramTimer } from "../vulkan/profiler.ts";
+import { Program } from "../vulkan/program.ts";
+import { defineKernel, launch, reads, writes } from "./kernel.ts";
+
+export const readBandwidthKernel = defineKernel("read_bandwidth", {
+  source: reads, sums: writes, quadCount: u32,
+});
+
+const workgroup = 256;
+const groupCount = 4096;
+/** One turn of all invocations. */
+const turnBytes = workgroup * groupCount * 4 * 16;
+/** Far beyond any cache, and a blink of an eye even for a slow device. */
+const bytesMax = 1 << 30;
+const repeats = 5;
+
+/** The best of several readings, in bytes a second. Needs some free device memory. */
+export function measureReadBandwidth(gpu: Gpu): number {
+  const { device, pipelines, timeline } = gpu;
+  const share = device.capabilities.kind === "cpu" ? 128 << 20 : bytesMax;
+  const wanted = Math.min(share, freeDeviceBytes(device, 0) / 2, device.capabilities.limits.allocationBytes);
+  const byteSize = Math.max(1, Math.floor(wanted / turnBytes)) * turnBytes;
+  const source = new DeviceBuffer(device, byteSize, "device", "a bandwidth measurement");
+  const sums = new DeviceBuffer(device, groupCount * 4, "device", "a bandwidth measurement");
+  const timer = new ProgramTimer(device);
+  gpu.run("bandwidth fill", (program) => program.fill(source.slice(), 0x3c003c00));
+  const program = new Program(device, pipelines, "bandwidth", { timer });
+  launch({ program, pipelines, capabilities: device.capabilities }, readBandwidthKernel, {
+    shader: "read_bandwidth",
+    constants: [workgroup],
+    parameters: { source: source.slice(), sums: sums.slice(), quadCount: byteSize / 16 },
+    groups: [groupCount],
+    label: "read bandwidth",
+  });
+  program.seal();
+  let best = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < repeats; i++) {
+    timeline.wait(timeline.submit(program.commands, "bandwidth"));
+    best = Math.min(best, timer.milliseconds());
+  }
+  program.free();
+  timer.free();
+  source.free();
+  sums.free();
+  return byteSize / (best / 1000);
+}
