@@ -5,7 +5,14 @@
  *     bun run build.ts --shaders    only the shaders (enough to run from source)
  *     bun run build.ts --all        dist/zinc-linux-x64, -linux-arm64 and -windows-x64.exe
  */
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { dtypes } from "./src/tensor/dtype.ts";
@@ -29,7 +36,9 @@ interface Variant {
   readonly defines: readonly string[];
 }
 
-/** One variant for each combination of the axes that `@variant AXIS: value value …` comments name. */
+/**
+ * One variant for each combination of the axes that `@variant AXIS: value value …` comments name.
+ */
 function variantsOf(source: string): Variant[] {
   const text = readFileSync(join(shaderFolder, source), "utf8");
   let variants: Variant[] = [{ name: basename(source, ".comp"), source, defines: [] }];
@@ -49,11 +58,16 @@ function variantsOf(source: string): Variant[] {
 /** Compiles what changed, as many at a time as there are cores, and returns the SPIR-V by name. */
 async function compileShaders(): Promise<Map<string, Uint8Array>> {
   const compiler = compilerVersion();
-  const includes = readdirSync(join(shaderFolder, "include"), { recursive: true, withFileTypes: true })
+  const includes = readdirSync(join(shaderFolder, "include"), {
+    recursive: true,
+    withFileTypes: true,
+  })
     .filter((entry) => entry.isFile())
     .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
     .join("\0");
-  const sources = readdirSync(shaderFolder).filter((name) => name.endsWith(".comp")).toSorted();
+  const sources = readdirSync(shaderFolder)
+    .filter((name) => name.endsWith(".comp"))
+    .toSorted();
   const variants = sources.flatMap(variantsOf);
   mkdirSync(cacheFolder, { recursive: true });
   const results = new Map<string, Uint8Array>();
@@ -62,7 +76,9 @@ async function compileShaders(): Promise<Map<string, Uint8Array>> {
   const worker = async () => {
     for (let variant = queue.pop(); variant !== undefined; variant = queue.pop()) {
       const text = readFileSync(join(shaderFolder, variant.source), "utf8");
-      const key = Bun.hash([compiler, ...compileFlags, ...variant.defines, includes, text].join("\0"));
+      const key = Bun.hash(
+        [compiler, ...compileFlags, ...variant.defines, includes, text].join("\0"),
+      );
       const output = join(cacheFolder, `${key.toString(16)}.spv`);
       if (!existsSync(output)) {
         await compile(variant, output);
@@ -139,7 +155,9 @@ async function compileBinary(output: string, target?: string): Promise<void> {
 
 /** The commit that is built, for `zinc --version`. */
 function buildName(): string {
-  const { stdout, exitCode } = Bun.spawnSync(["git", "describe", "--always", "--dirty"], { cwd: root });
+  const { stdout, exitCode } = Bun.spawnSync(["git", "describe", "--always", "--dirty"], {
+    cwd: root,
+  });
   return exitCode === 0 ? stdout.toString().trim() : "unknown";
 }
 
@@ -154,7 +172,8 @@ for (const flag of flags) {
 writeShaders(await compileShaders());
 if (!flags.has("--shaders")) {
   if (flags.has("--all")) {
-    for (const [name, target] of Object.entries(targets)) await compileBinary(`zinc-${name}`, target);
+    for (const [name, target] of Object.entries(targets))
+      await compileBinary(`zinc-${name}`, target);
   } else {
     await compileBinary("zinc");
   }

@@ -1,7 +1,8 @@
-// Attention of one query row over the paged cache: softmax(q · Kᵀ) · V with a running maximum (Milakov & Gimelshein
-// 2018), for all GROUP query heads that share a key/value head, so that keys and values are read once.
-// Each invocation scores one key of a tile at a time, then owns some pairs of the head's width for the weighted sum.
-// Grid: key/value heads × rows × SPLITS parts of the keys; with SPLITS > 1 the parts are merged by attention_merge.
+// Attention of one query row over the paged cache: softmax(q · Kᵀ) · V with a running maximum
+// (Milakov & Gimelshein 2018), for all GROUP query heads that share a key/value head, so that keys
+// and values are read once. Each invocation scores one key of a tile at a time, then owns some
+// pairs of the head's width for the weighted sum. Grid: key/value heads × rows × SPLITS parts of
+// the keys; with SPLITS > 1 the parts are merged by attention_merge.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"

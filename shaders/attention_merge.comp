@@ -1,4 +1,5 @@
-// Merges the parts of a split attention: out = Σ e^(mᵢ - m) · sumᵢ / Σ e^(mᵢ - m) · totalᵢ. One workgroup a row and head.
+// Merges the parts of a split attention: out = Σ e^(mᵢ - m) · sumᵢ / Σ e^(mᵢ - m) · totalᵢ. One
+// workgroup a row and head.
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"

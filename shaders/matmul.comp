@@ -1,6 +1,6 @@
-// Matrix products for many columns: Y[column, row] = W[row] · X[column] (+ bias) (+ Y), in tiles through shared memory,
-// f32 throughout. The plain variant that runs on every device.
-// A tile is TILE_ROWS × TILE_COLUMNS results; each invocation computes PATCH × PATCH of them.
+// Matrix products for many columns: Y[column, row] = W[row] · X[column] (+ bias) (+ Y), in tiles
+// through shared memory, f32 throughout. The plain variant that runs on every device. A tile is
+// TILE_ROWS × TILE_COLUMNS results; each invocation computes PATCH × PATCH of them.
 // @variant TYPE: *
 #version 460
 #include "include/memory.glsl"

@@ -1,5 +1,6 @@
-// Matrix–vector products: y[column, row] = W[row] · x[column] (+ bias[row]) (+ y[column, row]), for few columns.
-// LANES invocations share ROWS rows and walk along them side by side; each weight is unpacked once for COLUMNS columns.
+// Matrix–vector products: y[column, row] = W[row] · x[column] (+ bias[row]) (+ y[column, row]), for
+// few columns. LANES invocations share ROWS rows and walk along them side by side; each weight is
+// unpacked once for COLUMNS columns.
 // @variant TYPE: *
 // @variant REDUCTION: subgroup shared
 #version 460

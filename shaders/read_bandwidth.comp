@@ -1,5 +1,6 @@
-// Reads a buffer as fast as the device can: the floor that decoding is measured against. Every invocation takes 16 bytes
-// at a time, four in flight; the sum is stored so that nothing is optimized away.
+// Reads a buffer as fast as the device can: the floor that decoding is measured against. Every
+// invocation takes 16 bytes at a time, four in flight; the sum is stored so that nothing is
+// optimized away.
 #version 460
 #include "include/memory.glsl"
 

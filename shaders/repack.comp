@@ -1,5 +1,6 @@
-// Gathers one field of every block of a quantized tensor into a plane of its own, so that it starts at aligned
-// addresses: target[block, 0 … fieldBytes) = source[block, fieldOffset …). One invocation a word of the target.
+// Gathers one field of every block of a quantized tensor into a plane of its own, so that it starts
+// at aligned addresses: target[block, 0 … fieldBytes) = source[block, fieldOffset …). One
+// invocation a word of the target.
 #version 460
 #include "include/memory.glsl"
 

@@ -1,5 +1,6 @@
-// RMS normalization: y = x / sqrt(mean(x²) + ε) · weight, row by row (Zhang & Sennrich 2019). One workgroup a row.
-// With GATHER, row i of the result comes from row outputRow(i): only what the head needs.
+// RMS normalization: y = x / sqrt(mean(x²) + ε) · weight, row by row (Zhang & Sennrich 2019). One
+// workgroup a row. With GATHER, row i of the result comes from row outputRow(i): only what the head
+// needs.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"

@@ -1,6 +1,6 @@
-// Rotary position embedding (Su et al. 2021) of queries and keys, and the write of keys and values to the cache.
-// Queries are rotated in place; keys and values go to their cache slot as halves. One workgroup a row and head:
-// first the query heads, then the key heads, then the value heads.
+// Rotary position embedding (Su et al. 2021) of queries and keys, and the write of keys and values
+// to the cache. Queries are rotated in place; keys and values go to their cache slot as halves. One
+// workgroup a row and head: first the query heads, then the key heads, then the value heads.
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"

@@ -1,4 +1,6 @@
-/** The command line's root: finds the command, and is the one place where errors become exit codes. */
+/**
+ * The command line's root: finds the command, and is the one place where errors become exit codes.
+ */
 import type { Command } from "./cli/command.ts";
 import { globalFlags } from "./cli/flags.ts";
 import { parseOptions, suggestion } from "./cli/options.ts";
@@ -9,16 +11,46 @@ import { takeValidationMessages } from "./vulkan/validation.ts";
 
 /** Loaded on demand, so that `zinc --version` starts at once. */
 const commands: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
-  run: { summary: "complete one prompt", load: async () => (await import("./cli/run.ts")).runCommand },
-  check: { summary: "look at driver, device and model, and test them", load: async () => (await import("./cli/check.ts")).checkCommand },
-  bench: { summary: "measure speed", load: async () => (await import("./cli/bench.ts")).benchCommand },
-  verify: { summary: "check every kernel on this device", load: async () => (await import("./cli/verify.ts")).verifyCommand },
-  devices: { summary: "list the Vulkan devices", load: async () => (await import("./cli/devices.ts")).devicesCommand },
-  model: { summary: "look into model files", load: async () => (await import("./cli/model.ts")).modelCommand },
-  tokenize: { summary: "text to token ids", load: async () => (await import("./cli/tokenize.ts")).tokenizeCommand },
-  template: { summary: "render a chat template", load: async () => (await import("./cli/template.ts")).templateCommand },
-  logits: { summary: "the raw output behind some tokens", load: async () => (await import("./cli/logits.ts")).logitsCommand },
-  perplexity: { summary: "how well a model predicts a text", load: async () => (await import("./cli/perplexity.ts")).perplexityCommand },
+  run: {
+    summary: "complete one prompt",
+    load: async () => (await import("./cli/run.ts")).runCommand,
+  },
+  check: {
+    summary: "look at driver, device and model, and test them",
+    load: async () => (await import("./cli/check.ts")).checkCommand,
+  },
+  bench: {
+    summary: "measure speed",
+    load: async () => (await import("./cli/bench.ts")).benchCommand,
+  },
+  verify: {
+    summary: "check every kernel on this device",
+    load: async () => (await import("./cli/verify.ts")).verifyCommand,
+  },
+  devices: {
+    summary: "list the Vulkan devices",
+    load: async () => (await import("./cli/devices.ts")).devicesCommand,
+  },
+  model: {
+    summary: "look into model files",
+    load: async () => (await import("./cli/model.ts")).modelCommand,
+  },
+  tokenize: {
+    summary: "text to token ids",
+    load: async () => (await import("./cli/tokenize.ts")).tokenizeCommand,
+  },
+  template: {
+    summary: "render a chat template",
+    load: async () => (await import("./cli/template.ts")).templateCommand,
+  },
+  logits: {
+    summary: "the raw output behind some tokens",
+    load: async () => (await import("./cli/logits.ts")).logitsCommand,
+  },
+  perplexity: {
+    summary: "how well a model predicts a text",
+    load: async () => (await import("./cli/perplexity.ts")).perplexityCommand,
+  },
 };
 
 async function main(args: readonly string[]): Promise<number> {
@@ -26,7 +58,11 @@ async function main(args: readonly string[]): Promise<number> {
   listenForSignals();
   applyColor(args);
   const [first] = args;
-  if (first === undefined || first === "help" || ((first === "--help" || first === "-h") && args.length === 1)) {
+  if (
+    first === undefined ||
+    first === "help" ||
+    ((first === "--help" || first === "-h") && args.length === 1)
+  ) {
     await writeOut(help());
     return 0;
   }
@@ -39,7 +75,11 @@ async function main(args: readonly string[]): Promise<number> {
   const entry = commands[name];
   if (entry === undefined) {
     const near = suggestion(name, Object.keys(commands));
-    throw new UserError("usage", `unknown command ${name}`, near ?? "zinc --help lists the commands");
+    throw new UserError(
+      "usage",
+      `unknown command ${name}`,
+      near ?? "zinc --help lists the commands",
+    );
   }
   return (await entry.load()).run(rest);
 }
@@ -48,12 +88,15 @@ async function main(args: readonly string[]): Promise<number> {
 function findCommand(args: readonly string[]): { name: string; rest: readonly string[] } {
   const [first = "", ...rest] = args;
   if (!first.startsWith("-")) return { name: first, rest };
-  if (args.includes("--check")) return { name: "check", rest: args.filter((arg) => arg !== "--check") };
+  if (args.includes("--check"))
+    return { name: "check", rest: args.filter((arg) => arg !== "--check") };
   return { name: "run", rest: args };
 }
 
 function help(): string {
-  const rows = Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(12)}${summary}`);
+  const rows = Object.entries(commands).map(
+    ([name, { summary }]) => `  ${name.padEnd(12)}${summary}`,
+  );
   return [
     "zinc runs large language models from GGUF files on any GPU with a Vulkan driver.",
     "",
@@ -71,7 +114,9 @@ function help(): string {
 
 /** Errors in the arguments are coloured as asked, too. */
 function applyColor(args: readonly string[]): void {
-  const mode = args.find((arg) => arg.startsWith("--color="))?.slice("--color=".length) ?? args[args.indexOf("--color") + 1];
+  const mode =
+    args.find((arg) => arg.startsWith("--color="))?.slice("--color=".length) ??
+    args[args.indexOf("--color") + 1];
   if (!args.some((arg) => arg.startsWith("--color"))) return;
   const { values } = parseOptions(["--color", mode ?? ""], globalFlags, {});
   setColor(values.color ?? "auto");
@@ -92,7 +137,9 @@ function report(error: unknown): number {
   }
   const message = error instanceof Error ? error.message : String(error);
   const kind = error instanceof InvariantError ? "a bug in zinc" : "unexpected";
-  printError(`${kind}: ${message.replaceAll("\n", " ")}; please report it (ZINC_DEBUG=1 shows where)`);
+  printError(
+    `${kind}: ${message.replaceAll("\n", " ")}; please report it (ZINC_DEBUG=1 shows where)`,
+  );
   if (process.env["ZINC_DEBUG"] === "1") console.error(error);
   return 1;
 }

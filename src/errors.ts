@@ -1,6 +1,6 @@
 /**
- * The two kinds of failure: `UserError` for what the world can do to us, `invariant` for our own bugs.
- * Nothing here prints or exits; only `cli.ts` turns an error into text and an exit code.
+ * The two kinds of failure: `UserError` for what the world can do to us, `invariant` for our own
+ * bugs. Nothing here prints or exits; only `cli.ts` turns an error into text and an exit code.
  */
 
 /** Why a command failed; decides the exit code (see `exitCodes`). */
@@ -16,8 +16,8 @@ export const exitCodes = {
 } as const satisfies Record<ErrorKind, number>;
 
 /**
- * Something outside the program is not as it must be. The message is one line that names the subject and the
- * value; `remedy` says what to do about it.
+ * Something outside the program is not as it must be. The message is one line that names the
+ * subject and the value; `remedy` says what to do about it.
  */
 export class UserError extends Error {
   override readonly name = "UserError";
@@ -46,7 +46,9 @@ export function invariant(condition: unknown, message: string): asserts conditio
   if (!condition) throw new InvariantError(message);
 }
 
-/** Messages quote file names and metadata, which may hold control characters: keep them on one line. */
+/**
+ * Messages quote file names and metadata, which may hold control characters: keep them on one line.
+ */
 function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (c) =>
     c === "\n" ? "\\n" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,

@@ -51,8 +51,9 @@ export async function openModelFile(path?: string): Promise<GgufFile> {
 }
 
 /**
- * Loads a GGUF model onto a device; without a path, the small model that zinc brings. Throws `UserError`: its
- * `kind` says whether the model, the device, its memory or the options are the reason.
+ * Loads a GGUF model onto a device; without a path, the small model that zinc brings. Throws
+ * `UserError`: its `kind` says whether the model, the device, its memory or the options are the
+ * reason.
  */
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
@@ -76,7 +77,13 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     ...(options.onProgress && { onProgress: options.onProgress }),
   });
   opened.defer(() => engine.close());
-  return new LanguageModel({ engine, tokenizer, template, owned: opened.move(), loadMs: performance.now() - started });
+  return new LanguageModel({
+    engine,
+    tokenizer,
+    template,
+    owned: opened.move(),
+    loadMs: performance.now() - started,
+  });
 }
 
 interface Parts {
@@ -118,22 +125,34 @@ export class LanguageModel implements Disposable {
   /** Throws if the file brings no tokenizer; then only ids can be fed. */
   get tokenizer(): Tokenizer {
     if (this.#tokenizer !== undefined) return this.#tokenizer;
-    throw new UserError("model", `${this.config.name} has no tokenizer`, "feed ids with --tokens 1,2,3");
+    throw new UserError(
+      "model",
+      `${this.config.name} has no tokenizer`,
+      "feed ids with --tokens 1,2,3",
+    );
   }
 
-  /** Token ids of a text. Special tokens in it are plain text unless `special`. No BOS or EOS is added. */
+  /**
+   * Token ids of a text. Special tokens in it are plain text unless `special`. No BOS or EOS is
+   * added.
+   */
   tokenize(text: string, options: EncodeOptions = {}): number[] {
     return this.tokenizer.encode(text, options);
   }
 
   /**
-   * Continues a prompt. A text is put into the model's chat template if it has one, unless `raw`. Iterate over the
-   * pieces as they come, or await `result`.
+   * Continues a prompt. A text is put into the model's chat template if it has one, unless `raw`.
+   * Iterate over the pieces as they come, or await `result`.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     return new Generation(this.engine, this.#tokenizer, this.template?.template, prompt, options, {
       acquire: () => {
-        if (this.#busy) throw new UserError("failed", "the model is still making another text", "finish or cancel it first");
+        if (this.#busy)
+          throw new UserError(
+            "failed",
+            "the model is still making another text",
+            "finish or cancel it first",
+          );
         this.#busy = true;
       },
       release: () => {
@@ -154,7 +173,8 @@ export class LanguageModel implements Disposable {
 
   /** The logits behind each of some tokens, in order; an array is valid only during its call. */
   forEachLogits(
-    tokens: readonly number[], onLogits: (index: number, logits: Float32Array) => void,
+    tokens: readonly number[],
+    onLogits: (index: number, logits: Float32Array) => void,
   ): void {
     const sequence = this.engine.createSequence();
     try {

@@ -1,4 +1,5 @@
-// The paged KV cache: blocks of BLOCK_TOKENS positions (blockTokens in src/kernels/step.ts), two halves in a word.
+// The paged KV cache: blocks of BLOCK_TOKENS positions (blockTokens in src/kernels/step.ts), two
+// halves in a word.
 const uint BLOCK_TOKENS = 32;
 
 // The first word of a position's head.

@@ -1,5 +1,5 @@
-// Buffers by address. Kernels take addresses in their push constants instead of descriptors, so that nothing limits
-// the size of a buffer and a recorded program needs no bindings.
+// Buffers by address. Kernels take addresses in their push constants instead of descriptors, so
+// that nothing limits the size of a buffer and a recorded program needs no bindings.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_control_flow_attributes : require
 

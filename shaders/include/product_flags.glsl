@@ -1,4 +1,5 @@
-// What a product does besides multiplying; bits of the parameter `flags` (Flag in src/kernels/matmul.ts).
+// What a product does besides multiplying; bits of the parameter `flags` (Flag in
+// src/kernels/matmul.ts).
 const uint HAS_BIAS = 1;
 const uint ACCUMULATE = 2;  // add to what is there: the residual stream
 const uint OUTPUTS = 4;     // columns are the step's output rows, not all its rows

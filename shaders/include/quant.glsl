@@ -1,10 +1,11 @@
-// Weights of one GGML type, as they lie in device memory (src/tensor/planes.ts), and how to dequantize them.
+// Weights of one GGML type, as they lie in device memory (src/tensor/planes.ts), and how to
+// dequantize them.
 //
 // Each type defines BLOCK_VALUES, UNIT_VALUES and
 //   void unpack(Weights w, uint block, uint unit, out vec4 values[UNIT_QUADS])
 //   uint quadColumn(uint unit, uint quad)
-// A unit is what one invocation reads at once: UNIT_VALUES values of a block, as UNIT_QUADS vec4s, of which each holds
-// four neighbouring columns; quadColumn says which, within the block.
+// A unit is what one invocation reads at once: UNIT_VALUES values of a block, as UNIT_QUADS vec4s,
+// of which each holds four neighbouring columns; quadColumn says which, within the block.
 struct Weights {
     Uint4s q;  // first plane
     Uints s;   // second plane: scales

@@ -1,5 +1,6 @@
-// Sums and maxima over the invocations of a workgroup, or over clusters of LANES neighbours. With subgroup operations
-// where the subgroup size is known, else through shared memory; the including file defines WORKGROUP.
+// Sums and maxima over the invocations of a workgroup, or over clusters of LANES neighbours. With
+// subgroup operations where the subgroup size is known, else through shared memory; the including
+// file defines WORKGROUP.
 #ifdef REDUCTION_subgroup
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require

@@ -1,6 +1,6 @@
-// Cosine and sine of position · frequency for RoPE, exact far beyond what float angles allow: a frequency is a 64-bit
-// fraction of a turn, so the angle is reduced by integer overflow. Drivers' own cos and sin are only promised to be
-// good to 2^-11.
+// Cosine and sine of position · frequency for RoPE, exact far beyond what float angles allow: a
+// frequency is a 64-bit fraction of a turn, so the angle is reduced by integer overflow. Drivers'
+// own cos and sin are only promised to be good to 2^-11.
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Frequencies {
     uvec2 at[];  // low and high word of the turns a position, times 2^64
 };

@@ -1,5 +1,6 @@
-// What changes from step to step: which rows there are, and of each its token, position and sequence. Written by the
-// host before a program is submitted; the layout is that of src/kernels/step.ts.
+// What changes from step to step: which rows there are, and of each its token, position and
+// sequence. Written by the host before a program is submitted; the layout is that of
+// src/kernels/step.ts.
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Step {
     uint rowCount;
     uint outputCount;

@@ -1,4 +1,6 @@
-/** `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows. */
+/**
+ * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
+ */
 import type { Sequence } from "../engine/sequence.ts";
 import { seededRandom } from "../engine/sampler.ts";
 import { UserError } from "../errors.ts";
@@ -18,7 +20,12 @@ const flags = {
   maxTokens: integer("n", "tokens to decode (default 128)", { min: 2 }, { alias: "n" }),
   depth: integers("list", "tokens in the cache before decoding (default 0)"),
   streams: integers("list", "texts made at once; only 1 so far", 1),
-  repeats: integer("r", "repetitions, of which the median counts (default 3)", { min: 1, max: 1000 }, { alias: "r" }),
+  repeats: integer(
+    "r",
+    "repetitions, of which the median counts (default 3)",
+    { min: 1, max: 1000 },
+    { alias: "r" },
+  ),
   kvType: contextFlags.kvType,
   deterministic: contextFlags.deterministic,
   ...deviceFlags,
@@ -34,7 +41,11 @@ export const benchCommand = command({
     const prompts = values.promptTokens ?? [512];
     const { maxTokens = 128, depth: depths = [0], streams = [1], repeats = 3 } = values;
     if (streams.some((count) => count !== 1)) {
-      throw new UserError("usage", `--streams ${streams.join()}: only one text is made at a time`, "leave it out");
+      throw new UserError(
+        "usage",
+        `--streams ${streams.join()}: only one text is made at a time`,
+        "leave it out",
+      );
     }
     const ctx = Math.max(...prompts, ...depths.map((depth) => depth + maxTokens + 1));
     using model = await loadModel({ ...values, ctx });
@@ -97,7 +108,8 @@ class Bench {
     });
     const count = this.#maxTokens;
     const tokS = count / (median(runs.map(({ ms }) => ms)) / 1000);
-    const bytesPerStep = engine.model.stepBytes + (depth + count / 2) * engine.plan.cacheBytesPerToken;
+    const bytesPerStep =
+      engine.model.stepBytes + (depth + count / 2) * engine.plan.cacheBytesPerToken;
     const share = (tokS * bytesPerStep) / readBytesPerSecond;
     return {
       depth,
@@ -156,7 +168,8 @@ function format({ device, model, prefill, decode }: Report): string {
     `${model.name}, ${formatBytes(model.weightBytes)} of weights`,
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
     ...decode.map((row) => {
-      const floor = row.roofline === null ? "from cache" : `${(row.roofline * 100).toFixed(1)}% of the floor`;
+      const floor =
+        row.roofline === null ? "from cache" : `${(row.roofline * 100).toFixed(1)}% of the floor`;
       return (
         `decode at depth ${row.depth}: ${row.tokS.toFixed(1)} tok/s (${floor}), ` +
         `${row.gpuMsPerStep.toFixed(3)} ms GPU and ${row.hostMsPerStep.toFixed(3)} ms host a step, ` +

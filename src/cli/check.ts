@@ -2,7 +2,14 @@
 import { UserError } from "../errors.ts";
 import { cacheFolder } from "../paths.ts";
 import { Gpu } from "../vulkan/gpu.ts";
-import { checkBandwidth, checkKernels, checkKind, checkMatrixUnits, checkMemory, checkResizableBar } from "./check/device.ts";
+import {
+  checkBandwidth,
+  checkKernels,
+  checkKind,
+  checkMatrixUnits,
+  checkMemory,
+  checkResizableBar,
+} from "./check/device.ts";
 import { checkModel, type ModelFacts } from "./check/model.ts";
 import { failure, ok, warning, type CheckResult, type Status } from "./check/result.ts";
 import { checkSelfTest } from "./check/self-test.ts";

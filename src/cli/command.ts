@@ -46,16 +46,22 @@ export function command<const F extends Flags>(definition: CommandDefinition<F>)
 }
 
 async function usage(
-  name: string, summary: string, flags: Flags, positionals: readonly string[],
+  name: string,
+  summary: string,
+  flags: Flags,
+  positionals: readonly string[],
 ): Promise<string> {
   const args: ArgsDef = {};
   for (const positional of positionals) args[positional] = { type: "positional", required: false };
   for (const [key, flag] of Object.entries(flags)) {
     const alias = flag.alias === undefined ? {} : { alias: flag.alias };
-    args[spelling(key)] = flag.hint === undefined
-      ? { type: "boolean", description: flag.description, ...alias }
-      : { type: "string", description: flag.description, valueHint: flag.hint, ...alias };
+    args[spelling(key)] =
+      flag.hint === undefined
+        ? { type: "boolean", description: flag.description, ...alias }
+        : { type: "string", description: flag.description, valueHint: flag.hint, ...alias };
   }
-  const rendered = await renderUsage(defineCommand({ meta: { name: `zinc ${name}`, description: summary }, args }));
+  const rendered = await renderUsage(
+    defineCommand({ meta: { name: `zinc ${name}`, description: summary }, args }),
+  );
   return `${colorize("stdout") ? rendered : Bun.stripANSI(rendered)}\n`;
 }

@@ -33,7 +33,8 @@ function tryChoose(devices: readonly PhysicalDevice[]): PhysicalDevice | undefin
 
 /** The facts of a device that people and scripts ask for. */
 export function describeDevice(capabilities: Capabilities) {
-  const { name, kind, driver, apiVersion, pciAddress, subgroup, cooperativeMatrices, features } = capabilities;
+  const { name, kind, driver, apiVersion, pciAddress, subgroup, cooperativeMatrices, features } =
+    capabilities;
   return {
     name,
     kind,
@@ -43,12 +44,17 @@ export function describeDevice(capabilities: Capabilities) {
     memoryBytes: localBytes(capabilities),
     subgroupSizes: [subgroup.minSize, subgroup.maxSize],
     integerDotProduct: features.integerDotProductAccelerated,
-    matrixShapes: cooperativeMatrices.map(({ m, n, k, operands, accumulator }) =>
-      `${m}x${n}x${k} ${operands} to ${accumulator}`),
+    matrixShapes: cooperativeMatrices.map(
+      ({ m, n, k, operands, accumulator }) => `${m}x${n}x${k} ${operands} to ${accumulator}`,
+    ),
   };
 }
 
-function summarize({ index, capabilities }: PhysicalDevice, verdict: Verdict | undefined, isDefault: boolean) {
+function summarize(
+  { index, capabilities }: PhysicalDevice,
+  verdict: Verdict | undefined,
+  isDefault: boolean,
+) {
   return {
     index,
     ...describeDevice(capabilities),
@@ -61,7 +67,10 @@ function summarize({ index, capabilities }: PhysicalDevice, verdict: Verdict | u
 function format(row: ReturnType<typeof summarize>): string {
   const mark = row.default ? "*" : " ";
   const matrix = row.matrixShapes.length > 0 ? `, ${row.matrixShapes.length} matrix shapes` : "";
-  const reason = row.reason === null ? "" : `\n    ${row.usable ? "not used unless asked for" : "cannot be used"}: ${row.reason}`;
+  const reason =
+    row.reason === null
+      ? ""
+      : `\n    ${row.usable ? "not used unless asked for" : "cannot be used"}: ${row.reason}`;
   return (
     `${mark} ${row.index}  ${row.name}\n    ${row.kind}, ${formatBytes(row.memoryBytes)}, ${row.driver}, ` +
     `Vulkan ${row.api}, subgroups ${row.subgroupSizes.join("–")}${matrix}${reason}`

@@ -1,4 +1,7 @@
-/** What a flag of the command line is: its spelling, its value's type and range, and what help says of it. */
+/**
+ * What a flag of the command line is: its spelling, its value's type and range, and what help says
+ * of it.
+ */
 import * as v from "valibot";
 
 export interface Flag<T> {
@@ -34,7 +37,12 @@ function isOn(text: string): boolean {
 }
 
 export function text(hint: string, description: string, details: Details = {}): Flag<string> {
-  return { description, hint, ...details, schema: v.pipe(v.string(), v.nonEmpty("must not be empty")) };
+  return {
+    description,
+    hint,
+    ...details,
+    schema: v.pipe(v.string(), v.nonEmpty("must not be empty")),
+  };
 }
 
 /** Text that may be empty: the command says what that means. */
@@ -43,25 +51,42 @@ export function anyText(hint: string, description: string, details: Details = {}
 }
 
 export function texts(hint: string, description: string): Flag<readonly string[]> {
-  const schema = v.pipe(v.string(), v.transform((value): readonly string[] => [value]));
+  const schema = v.pipe(
+    v.string(),
+    v.transform((value): readonly string[] => [value]),
+  );
   return { description, hint, multiple: true, schema };
 }
 
 export function oneOf<const T extends string>(options: readonly T[], description: string): Flag<T> {
-  const schema = v.picklist(options, `must be ${options.join(" or ")}`) as v.GenericSchema<string, T>;
+  const schema = v.picklist(options, `must be ${options.join(" or ")}`) as v.GenericSchema<
+    string,
+    T
+  >;
   return { description, hint: options.join("|"), schema };
 }
 
 export function number(
-  hint: string, description: string, range: { min: number; max?: number }, details: Details = {},
+  hint: string,
+  description: string,
+  range: { min: number; max?: number },
+  details: Details = {},
 ): Flag<number> {
   return { description, hint, ...details, schema: numeric(range) };
 }
 
 export function integer(
-  hint: string, description: string, range: { min: number; max?: number }, details: Details = {},
+  hint: string,
+  description: string,
+  range: { min: number; max?: number },
+  details: Details = {},
 ): Flag<number> {
-  return { description, hint, ...details, schema: v.pipe(numeric(range), v.integer("must be a whole number")) };
+  return {
+    description,
+    hint,
+    ...details,
+    schema: v.pipe(numeric(range), v.integer("must be a whole number")),
+  };
 }
 
 /** Whole numbers with commas between: "1,2,3". */
@@ -76,7 +101,8 @@ export function integers(hint: string, description: string, min = 0): Flag<reado
 }
 
 function numeric({ min, max = Number.MAX_SAFE_INTEGER }: { min: number; max?: number }) {
-  const limit = max === Number.MAX_SAFE_INTEGER ? `must be at least ${min}` : `must be ${min} to ${max}`;
+  const limit =
+    max === Number.MAX_SAFE_INTEGER ? `must be at least ${min}` : `must be ${min} to ${max}`;
   return v.pipe(
     v.string(),
     // Number("") is 0, and "0x10" or " 7" are nobody's intention.

@@ -2,7 +2,9 @@
 import { anyText, integer, integers, number, oneOf, text, texts, toggle } from "./flag.ts";
 
 export const modelFlags = {
-  model: text("file", "GGUF file; else $ZINC_MODEL, else the small model inside zinc", { alias: "m" }),
+  model: text("file", "GGUF file; else $ZINC_MODEL, else the small model inside zinc", {
+    alias: "m",
+  }),
 } as const;
 
 export const deviceFlags = {
@@ -10,20 +12,42 @@ export const deviceFlags = {
 } as const;
 
 export const contextFlags = {
-  ctx: integer("tokens", "context length; as much as fits by default, at most the model's", { min: 1 }, { alias: "c" }),
+  ctx: integer(
+    "tokens",
+    "context length; as much as fits by default, at most the model's",
+    { min: 1 },
+    { alias: "c" },
+  ),
   kvType: oneOf(["f16"], "type of the cache of keys and values"),
   deterministic: toggle("results that do not depend on how work is batched"),
 } as const;
 
 export const samplingFlags = {
-  maxTokens: integer("n", "length of the answer; up to the end of the context by default", { min: 0 }, { alias: "n" }),
-  temp: number("t", "temperature; 0 always takes the best token (default 0.8)", { min: 0, max: 100 }),
+  maxTokens: integer(
+    "n",
+    "length of the answer; up to the end of the context by default",
+    { min: 0 },
+    { alias: "n" },
+  ),
+  temp: number("t", "temperature; 0 always takes the best token (default 0.8)", {
+    min: 0,
+    max: 100,
+  }),
   topK: integer("k", "keep the k best tokens, 0 for all (default 40)", { min: 0 }),
   topP: number("p", "keep tokens up to this probability in all (default 0.95)", { min: 0, max: 1 }),
-  minP: number("p", "keep tokens this likely relative to the best (default 0.05)", { min: 0, max: 1 }),
-  repeatPenalty: number("x", "weaken recent tokens by this factor (default 1)", { min: 0, max: 100 }),
+  minP: number("p", "keep tokens this likely relative to the best (default 0.05)", {
+    min: 0,
+    max: 1,
+  }),
+  repeatPenalty: number("x", "weaken recent tokens by this factor (default 1)", {
+    min: 0,
+    max: 100,
+  }),
   presencePenalty: number("x", "weaken tokens that occurred (default 0)", { min: -100, max: 100 }),
-  frequencyPenalty: number("x", "weaken tokens by how often they occurred (default 0)", { min: -100, max: 100 }),
+  frequencyPenalty: number("x", "weaken tokens by how often they occurred (default 0)", {
+    min: -100,
+    max: 100,
+  }),
   seed: integer("n", "the same seed gives the same text", { min: 0 }),
   logitBias: texts("id=bias", "add to the logit of a token; -inf bans it"),
   stop: texts("text", "end the answer at this text; may be repeated"),

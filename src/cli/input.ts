@@ -5,7 +5,10 @@ import { UserError } from "../errors.ts";
 /** Larger than any context. */
 const textBytesMax = 1 << 30;
 
-/** What was piped in; empty if stdin is a terminal or closed. Throws a "usage" error for invalid UTF-8. */
+/**
+ * What was piped in; empty if stdin is a terminal or closed. Throws a "usage" error for invalid
+ * UTF-8.
+ */
 export async function readStdin(): Promise<string> {
   if (process.stdin.isTTY === true) return "";
   const chunks: Buffer[] = [];
@@ -13,7 +16,8 @@ export async function readStdin(): Promise<string> {
   for await (const chunk of process.stdin) {
     chunks.push(Buffer.from(chunk));
     byteSize += chunk.length;
-    if (byteSize > textBytesMax) throw new UserError("usage", "stdin holds more than 1 GiB", "send less text");
+    if (byteSize > textBytesMax)
+      throw new UserError("usage", "stdin holds more than 1 GiB", "send less text");
   }
   return decodeUtf8(Buffer.concat(chunks), "stdin");
 }
@@ -34,6 +38,10 @@ function decodeUtf8(bytes: Uint8Array, name: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new UserError("usage", `${name} is no valid UTF-8`, "convert it first, for instance with iconv");
+    throw new UserError(
+      "usage",
+      `${name} is no valid UTF-8`,
+      "convert it first, for instance with iconv",
+    );
   }
 }

@@ -18,13 +18,18 @@ export const logitsCommand = command({
   },
   async run(values) {
     const { tokens, all } = values;
-    if (tokens === undefined) throw new UserError("usage", "no tokens are given", "write --tokens 1,2,3");
+    if (tokens === undefined)
+      throw new UserError("usage", "no tokens are given", "write --tokens 1,2,3");
     setQuiet(true);
     using model = await loadModel({ ...values, ctx: values.ctx ?? undefined });
     const { vocabularySize } = model.config;
     const foreign = tokens.find((id) => id >= vocabularySize);
     if (foreign !== undefined) {
-      throw new UserError("usage", `token ${foreign} is not in the vocabulary`, `ids go from 0 to ${vocabularySize - 1}`);
+      throw new UserError(
+        "usage",
+        `token ${foreign} is not in the vocabulary`,
+        `ids go from 0 to ${vocabularySize - 1}`,
+      );
     }
     if (all !== true) {
       await writeOut(`${JSON.stringify(Array.from(model.logits(tokens)))}\n`);

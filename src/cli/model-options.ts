@@ -16,9 +16,13 @@ export interface ModelOptions {
 }
 
 /** Loads with a progress bar; warnings go to stderr. */
-export async function loadModel(options: ModelOptions, extra: LoadOptions = {}): Promise<LanguageModel> {
+export async function loadModel(
+  options: ModelOptions,
+  extra: LoadOptions = {},
+): Promise<LanguageModel> {
   const progress = new Progress("loading");
-  const template = options.template === undefined ? undefined : await readTextFile(options.template);
+  const template =
+    options.template === undefined ? undefined : await readTextFile(options.template);
   try {
     return await load(options.model, {
       device: options.device,
@@ -50,7 +54,11 @@ export function parseLogitBias(items: readonly string[] | undefined): Map<number
   for (const item of items ?? []) {
     const match = /^(\d+)=([+-]?(?:inf|\d+\.?\d*|\.\d+))$/i.exec(item);
     if (match === null) {
-      throw new UserError("usage", `--logit-bias ${item} is not id=bias`, "write --logit-bias 123=-1.5");
+      throw new UserError(
+        "usage",
+        `--logit-bias ${item} is not id=bias`,
+        "write --logit-bias 123=-1.5",
+      );
     }
     const [, id, bias = ""] = match;
     const sign = bias.startsWith("-") ? -1 : 1;

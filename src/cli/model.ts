@@ -22,15 +22,22 @@ export const modelCommand = command({
   async run({ model, tensors, json }, [action, path]) {
     if (action !== "info") {
       const remedy = (action && suggestion(action, actions)) ?? "write zinc model info FILE";
-      throw new UserError("usage", action === undefined ? "no action is given" : `unknown action ${action}`, remedy);
+      throw new UserError(
+        "usage",
+        action === undefined ? "no action is given" : `unknown action ${action}`,
+        remedy,
+      );
     }
     using file = await openModelFile(path ?? model);
     const info = describeFile(file);
     if (json === true) {
-      await writeOut(`${JSON.stringify(tensors === true ? { ...info, tensors: file.tensors } : info)}\n`);
+      await writeOut(
+        `${JSON.stringify(tensors === true ? { ...info, tensors: file.tensors } : info)}\n`,
+      );
       return;
     }
-    for (const [key, value] of Object.entries(info)) await writeOut(`${key.padEnd(14)} ${formatValue(value)}\n`);
+    for (const [key, value] of Object.entries(info))
+      await writeOut(`${key.padEnd(14)} ${formatValue(value)}\n`);
     if (tensors !== true) return;
     for (const { name, dims, typeName } of file.tensors) {
       await writeOut(`${name.padEnd(36)} ${typeName.padEnd(8)} ${dims.join(" × ")}\n`);
@@ -41,10 +48,13 @@ export const modelCommand = command({
 function describeFile(file: GgufFile) {
   const { metadata, tensors } = file;
   const architecture = architectureOf(file);
-  const tokenizer = metadata.has("tokenizer.ggml.model") ? createTokenizer(metadata, warn) : undefined;
+  const tokenizer = metadata.has("tokenizer.ggml.model")
+    ? createTokenizer(metadata, warn)
+    : undefined;
   const template = resolveTemplate(metadata, tokenizer);
   const types = new Map<string, number>();
-  for (const { typeName, sizeBytes = 0 } of tensors) types.set(typeName, (types.get(typeName) ?? 0) + sizeBytes);
+  for (const { typeName, sizeBytes = 0 } of tensors)
+    types.set(typeName, (types.get(typeName) ?? 0) + sizeBytes);
   const parameters = tensors.reduce((sum, { valueCount }) => sum + valueCount, 0);
   return {
     file: file.fileNames[0],
@@ -70,7 +80,9 @@ function formatValue(value: unknown): string {
   if (Array.isArray(value)) return value.join(", ") || "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "object") return String(value);
-  return Object.entries(value as Record<string, number>)
-    .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`)
-    .join(", ") || "–";
+  return (
+    Object.entries(value as Record<string, number>)
+      .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`)
+      .join(", ") || "–"
+  );
 }

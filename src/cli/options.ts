@@ -1,4 +1,7 @@
-/** Arguments → checked values. Strict: an unknown flag, a missing or a bad value is an error with a suggestion. */
+/**
+ * Arguments → checked values. Strict: an unknown flag, a missing or a bad value is an error with a
+ * suggestion.
+ */
 import * as v from "valibot";
 import { UserError } from "../errors.ts";
 import type { Flag, Flags, Values } from "./flag.ts";
@@ -19,7 +22,9 @@ export function variableName(key: string): string {
 }
 
 export function parseOptions<const F extends Flags>(
-  args: readonly string[], flags: F, env: NodeJS.ProcessEnv = process.env,
+  args: readonly string[],
+  flags: F,
+  env: NodeJS.ProcessEnv = process.env,
 ): Parsed<F> {
   const values: Record<string, unknown> = {};
   const positionals: string[] = [];
@@ -33,7 +38,8 @@ export function parseOptions<const F extends Flags>(
       const { key, flag, attached } = findFlag(arg, flags);
       const value = valueOf(arg, flag, attached, rest);
       const parsed = check(arg.replace(/=.*/s, ""), flag, value);
-      values[key] = flag.multiple === true ? [...((values[key] as []) ?? []), ...(parsed as [])] : parsed;
+      values[key] =
+        flag.multiple === true ? [...((values[key] as []) ?? []), ...(parsed as [])] : parsed;
     }
   }
   for (const [key, flag] of Object.entries(flags)) {
@@ -59,15 +65,28 @@ function findFlag(arg: string, flags: Flags): Found {
     }
   }
   // -n5: a letter with its value behind it.
-  const byLetter = Object.entries(flags).find(([, flag]) =>
-    flag.alias !== undefined && flag.hint !== undefined && /^-\w/.test(arg) && arg.startsWith(`-${flag.alias}`));
-  if (byLetter !== undefined) return { key: byLetter[0], flag: byLetter[1], attached: arg.slice(2) };
-  const known = Object.entries(flags).flatMap(([key, flag]) =>
-    [`--${spelling(key)}`, ...(flag.alias === undefined ? [] : [`-${flag.alias}`])]);
+  const byLetter = Object.entries(flags).find(
+    ([, flag]) =>
+      flag.alias !== undefined &&
+      flag.hint !== undefined &&
+      /^-\w/.test(arg) &&
+      arg.startsWith(`-${flag.alias}`),
+  );
+  if (byLetter !== undefined)
+    return { key: byLetter[0], flag: byLetter[1], attached: arg.slice(2) };
+  const known = Object.entries(flags).flatMap(([key, flag]) => [
+    `--${spelling(key)}`,
+    ...(flag.alias === undefined ? [] : [`-${flag.alias}`]),
+  ]);
   throw new UserError("usage", `unknown flag ${name}`, suggestion(name, known) ?? "see --help");
 }
 
-function valueOf(arg: string, flag: Flag<unknown>, attached: string | undefined, rest: string[]): string {
+function valueOf(
+  arg: string,
+  flag: Flag<unknown>,
+  attached: string | undefined,
+  rest: string[],
+): string {
   if (flag.hint === undefined) return attached ?? "1";
   const value = attached ?? rest[0];
   if (value === undefined) {
@@ -80,7 +99,11 @@ function valueOf(arg: string, flag: Flag<unknown>, attached: string | undefined,
 function check(name: string, flag: Flag<unknown>, value: string): unknown {
   const result = v.safeParse(flag.schema, value);
   if (result.success) return result.output;
-  throw new UserError("usage", `${name} ${value === "" ? '""' : value}: ${result.issues[0].message}`, "see --help");
+  throw new UserError(
+    "usage",
+    `${name} ${value === "" ? '""' : value}: ${result.issues[0].message}`,
+    "see --help",
+  );
 }
 
 function splitOnce(text: string, separator: string): [string, string | undefined] {

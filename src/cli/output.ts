@@ -1,4 +1,7 @@
-/** Writing to stdout and stderr: the answer to one, everything else to the other, and colour where it belongs. */
+/**
+ * Writing to stdout and stderr: the answer to one, everything else to the other, and colour where
+ * it belongs.
+ */
 import { writeSync } from "node:fs";
 import { createConsola } from "consola";
 
@@ -23,7 +26,8 @@ export function colorize(stream: "stdout" | "stderr"): boolean {
   if (colorMode !== "auto") return colorMode === "always";
   const { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM } = process.env;
   if (NO_COLOR) return false;
-  if ((FORCE_COLOR && FORCE_COLOR !== "0") || (CLICOLOR_FORCE && CLICOLOR_FORCE !== "0")) return true;
+  if ((FORCE_COLOR && FORCE_COLOR !== "0") || (CLICOLOR_FORCE && CLICOLOR_FORCE !== "0"))
+    return true;
   return process[stream].isTTY === true && TERM !== "dumb";
 }
 
@@ -34,7 +38,7 @@ export function isInteractive(): boolean {
 /** Writes all of it before it returns, so that nothing is lost at exit. Throws `ClosedOutput`. */
 export async function writeOut(text: string): Promise<void> {
   const bytes = Buffer.from(text);
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     try {
       at += writeSync(1, bytes, at);
     } catch (error) {
@@ -65,6 +69,10 @@ export function printError(message: string): void {
 
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;
 
-export function paint(text: string, color: keyof typeof codes, stream: "stdout" | "stderr" = "stderr"): string {
+export function paint(
+  text: string,
+  color: keyof typeof codes,
+  stream: "stdout" | "stderr" = "stderr",
+): string {
   return colorize(stream) ? `\u001b[${codes[color]}m${text}\u001b[0m` : text;
 }

@@ -24,30 +24,45 @@ export const perplexityCommand = command({
     ...outputFlags,
   },
   async run(values) {
-    if (values.file === undefined) throw new UserError("usage", "no text is given", "write -f FILE");
+    if (values.file === undefined)
+      throw new UserError("usage", "no text is given", "write -f FILE");
     setQuiet(values.quiet === true);
     const ctx = values.ctx ?? 512;
     const content = await readTextFile(values.file);
     using model = await loadModel({ ...values, ctx });
     const tokens = model.tokenize(content);
-    const windowCount = Math.min(Math.floor(tokens.length / ctx), values.chunks ?? Number.POSITIVE_INFINITY);
+    const windowCount = Math.min(
+      Math.floor(tokens.length / ctx),
+      values.chunks ?? Number.POSITIVE_INFINITY,
+    );
     if (windowCount === 0) {
-      throw new UserError("usage", `the text has ${tokens.length} tokens and a window ${ctx}`, "choose a smaller --ctx");
+      throw new UserError(
+        "usage",
+        `the text has ${tokens.length} tokens and a window ${ctx}`,
+        "choose a smaller --ctx",
+      );
     }
     const result = await measure(model, tokens, ctx, windowCount);
     const { ppl, tokens: scored } = result;
-    await writeOut(values.json === true
-      ? `${JSON.stringify({ ...result, ctx })}\n`
-      : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}\n`);
+    await writeOut(
+      values.json === true
+        ? `${JSON.stringify({ ...result, ctx })}\n`
+        : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}\n`,
+    );
     return signalExitCode() ?? 0;
   },
 });
 
 /**
- * exp of the mean negative log-likelihood: windows of `ctx` tokens, each from an empty context; positions from the
- * middle on are scored on the token that follows them.
+ * exp of the mean negative log-likelihood: windows of `ctx` tokens, each from an empty context;
+ * positions from the middle on are scored on the token that follows them.
  */
-async function measure(model: LanguageModel, tokens: readonly number[], ctx: number, windowCount: number) {
+async function measure(
+  model: LanguageModel,
+  tokens: readonly number[],
+  ctx: number,
+  windowCount: number,
+) {
   const progress = new Progress("perplexity");
   let sum = 0;
   let count = 0;

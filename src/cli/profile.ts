@@ -9,14 +9,23 @@ export function printProfile(engine: Engine): void {
   // Layers share their kernels' labels but for the number.
   const merged = new Map<string, { count: number; nanoseconds: number }>();
   for (const { label, pipeline, count, nanoseconds } of lines) {
-    const key = `${label.replace(/blk\.\d+\./, "").replace(/\.weight$/, "").padEnd(20)} ${pipeline}`;
+    const key = `${label
+      .replace(/blk\.\d+\./, "")
+      .replace(/\.weight$/, "")
+      .padEnd(20)} ${pipeline}`;
     const line = merged.get(key) ?? { count: 0, nanoseconds: 0 };
     merged.set(key, { count: line.count + count, nanoseconds: line.nanoseconds + nanoseconds });
   }
-  const rows = [...merged].toSorted(([, a], [, b]) => b.nanoseconds - a.nanoseconds).slice(0, linesMax);
-  process.stderr.write(`last step: ${(total / 1e6).toFixed(3)} ms on the device, each kernel alone\n`);
+  const rows = [...merged]
+    .toSorted(([, a], [, b]) => b.nanoseconds - a.nanoseconds)
+    .slice(0, linesMax);
+  process.stderr.write(
+    `last step: ${(total / 1e6).toFixed(3)} ms on the device, each kernel alone\n`,
+  );
   for (const [key, { count, nanoseconds }] of rows) {
     const share = `${((100 * nanoseconds) / total).toFixed(1)}%`.padStart(6);
-    process.stderr.write(`${share} ${(nanoseconds / 1e3).toFixed(1).padStart(10)} µs ${`${count}×`.padStart(5)} ${key}\n`);
+    process.stderr.write(
+      `${share} ${(nanoseconds / 1e3).toFixed(1).padStart(10)} µs ${`${count}×`.padStart(5)} ${key}\n`,
+    );
   }
 }

@@ -5,7 +5,12 @@ import { command } from "./command.ts";
 import { now } from "./clock.ts";
 import { toggle, type Values } from "./flag.ts";
 import {
-  contextFlags, deviceFlags, modelFlags, outputFlags, promptFlags, samplingFlags,
+  contextFlags,
+  deviceFlags,
+  modelFlags,
+  outputFlags,
+  promptFlags,
+  samplingFlags,
 } from "./flags.ts";
 import { readStdin } from "./input.ts";
 import { describeLoaded, loadModel, parseLogitBias } from "./model-options.ts";
@@ -14,7 +19,11 @@ import { printProfile } from "./profile.ts";
 import { signalExitCode, stopSignal } from "./signals.ts";
 
 const flags = {
-  ...modelFlags, ...promptFlags, ...samplingFlags, ...contextFlags, ...deviceFlags,
+  ...modelFlags,
+  ...promptFlags,
+  ...samplingFlags,
+  ...contextFlags,
+  ...deviceFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
 } as const;
@@ -89,7 +98,10 @@ function report(model: LanguageModel, result: GenerationResult) {
   };
 }
 
-/** The first token comes with the prefill, so it is not counted; null where there is nothing to measure. */
+/**
+ * The first token comes with the prefill, so it is not counted; null where there is nothing to
+ * measure.
+ */
 function decodeSpeed({ tokens, decodeMs }: GenerationResult): number | null {
   return tokens.length < 2 ? null : (tokens.length - 1) / (decodeMs / 1000);
 }

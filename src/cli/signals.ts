@@ -12,7 +12,10 @@ export function signalExitCode(): number | undefined {
 }
 
 export function listenForSignals(): void {
-  for (const [name, code] of [["SIGINT", 130], ["SIGTERM", 143]] as const) {
+  for (const [name, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
     process.on(name, () => {
       if (received !== undefined) process.exit(code);
       received = code;

@@ -22,9 +22,14 @@ export const templateCommand = command({
       : undefined;
     const resolved = resolveTemplate(file.metadata, tokenizer, given);
     if (resolved === undefined) {
-      throw new UserError("model", `${file.fileNames[0]} has no chat template`, "give one with --template");
+      throw new UserError(
+        "model",
+        `${file.fileNames[0]} has no chat template`,
+        "give one with --template",
+      );
     }
-    if (resolved.problem !== undefined) warn(`the model's own template cannot be used: ${resolved.problem}`);
+    if (resolved.problem !== undefined)
+      warn(`the model's own template cannot be used: ${resolved.problem}`);
     try {
       const text = resolved.template.render(readInput(await readStdin()), { now });
       await writeOut(`${JSON.stringify(text)}\n`);
@@ -37,9 +42,14 @@ export const templateCommand = command({
 function readInput(json: string): TemplateInput {
   try {
     const input = parseTemplateInput(json);
-    if (typeof input === "object" && input !== null && !Array.isArray(input)) return input as TemplateInput;
+    if (typeof input === "object" && input !== null && !Array.isArray(input))
+      return input as TemplateInput;
   } catch {
     // Told below.
   }
-  throw new UserError("usage", "stdin is no JSON object", 'write {"messages": [{"role": "user", "content": "Hello"}]}');
+  throw new UserError(
+    "usage",
+    "stdin is no JSON object",
+    'write {"messages": [{"role": "user", "content": "Hello"}]}',
+  );
 }

@@ -20,7 +20,11 @@ export const tokenizeCommand = command({
     using file = await openModelFile(model);
     const tokenizer = createTokenizer(file.metadata, warn);
     if (tokenizer === undefined) {
-      throw new UserError("model", `${file.fileNames[0]} has no tokenizer`, "choose another model with -m");
+      throw new UserError(
+        "model",
+        `${file.fileNames[0]} has no tokenizer`,
+        "choose another model with -m",
+      );
     }
     const text = await readStdin();
     if (jsonl === true) await tokenizeLines(tokenizer, text, special);
@@ -43,5 +47,9 @@ function parseLine(line: string, number: number): string {
   } catch {
     // Told below.
   }
-  throw new UserError("usage", `line ${number} of stdin is no JSON string`, 'write "text" in double quotes');
+  throw new UserError(
+    "usage",
+    `line ${number} of stdin is no JSON string`,
+    'write "text" in double quotes',
+  );
 }

@@ -39,8 +39,11 @@ export const verifyCommand = command({
 
 async function writeReport(shown: readonly Verdict[], all: readonly Verdict[]): Promise<void> {
   for (const { status, kernel, variant, case: name, maxRelativeError } of shown) {
-    await writeOut(`${status.padEnd(4)} ${kernel} ${variant}: ${name} (error ${maxRelativeError.toExponential(1)})\n`);
+    await writeOut(
+      `${status.padEnd(4)} ${kernel} ${variant}: ${name} (error ${maxRelativeError.toExponential(1)})\n`,
+    );
   }
-  const count = (status: Verdict["status"]) => all.filter((verdict) => verdict.status === status).length;
+  const count = (status: Verdict["status"]) =>
+    all.filter((verdict) => verdict.status === status).length;
   await writeOut(`${count("ok")} ok, ${count("fail")} failed, ${count("skip")} skipped\n`);
 }

@@ -1,9 +1,16 @@
 /**
- * A loaded model that turns tokens into logits. Numbers in, numbers out: text, sampling and stopping are done by
- * others. One step is: write the rows, submit a recorded program, wait, look at the logits.
+ * A loaded model that turns tokens into logits. Numbers in, numbers out: text, sampling and
+ * stopping are done by others. One step is: write the rows, submit a recorded program, wait, look
+ * at the logits.
  */
 import { invariant, UserError } from "../errors.ts";
-import { blockTokens, writeBlockTable, writeStep, type StepRow, type StepShape } from "../kernels/step.ts";
+import {
+  blockTokens,
+  writeBlockTable,
+  writeStep,
+  type StepRow,
+  type StepShape,
+} from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
 import { uploadWeights, type UploadProgress } from "../model/upload.ts";
 import { hostBytes } from "../vulkan/buffer.ts";
@@ -38,7 +45,10 @@ export interface StepStats {
   readonly gpuMs: number;
 }
 
-/** Prefill chunks grow and shrink to keep a submission within these, far below the watchdogs of drivers. */
+/**
+ * Prefill chunks grow and shrink to keep a submission within these, far below the watchdogs of
+ * drivers.
+ */
 const chunkMsGrow = 250;
 const chunkMsShrink = 800;
 const chunkRowsFirst = 128;
@@ -59,7 +69,11 @@ export class Engine {
   #lastPass: RecordedPass | undefined;
 
   private constructor(
-    gpu: Gpu, model: Model, plan: MemoryPlan, memory: EngineMemory, options: EngineOptions,
+    gpu: Gpu,
+    model: Model,
+    plan: MemoryPlan,
+    memory: EngineMemory,
+    options: EngineOptions,
   ) {
     this.gpu = gpu;
     this.model = model;
@@ -83,7 +97,13 @@ export class Engine {
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);
     try {
       const memory = allocateEngineMemory(gpu, model, plan);
-      return new Engine(gpu, model, plan, { ...memory, groups: [weights, ...memory.groups] }, options);
+      return new Engine(
+        gpu,
+        model,
+        plan,
+        { ...memory, groups: [weights, ...memory.groups] },
+        options,
+      );
     } catch (error) {
       weights.free();
       throw error;
@@ -115,21 +135,30 @@ export class Engine {
   }
 
   /**
-   * Appends tokens to a sequence and returns the logits behind the last one: [vocabularySize], valid until the next
-   * call. Long inputs go in chunks, between which `shouldStop` may end it early; the result is then undefined.
+   * Appends tokens to a sequence and returns the logits behind the last one: [vocabularySize],
+   * valid until the next call. Long inputs go in chunks, between which `shouldStop` may end it
+   * early; the result is then undefined.
    */
   append(sequence: Sequence, tokens: readonly number[]): Float32Array;
   append(
-    sequence: Sequence, tokens: readonly number[], shouldStop: () => boolean,
+    sequence: Sequence,
+    tokens: readonly number[],
+    shouldStop: () => boolean,
   ): Float32Array | undefined;
   append(
-    sequence: Sequence, tokens: readonly number[], shouldStop = () => false,
+    sequence: Sequence,
+    tokens: readonly number[],
+    shouldStop = () => false,
   ): Float32Array | undefined {
     invariant(tokens.length > 0, "nothing to append");
-    for (let start = 0; ; ) {
+    for (let start = 0; ;) {
       const end = Math.min(start + this.#chunkRows, tokens.length);
       const isLast = end === tokens.length;
-      const logits = this.#step(sequence, tokens.slice(start, end), isLast ? [end - start - 1] : []);
+      const logits = this.#step(
+        sequence,
+        tokens.slice(start, end),
+        isLast ? [end - start - 1] : [],
+      );
       if (isLast) return logits;
       if (shouldStop()) return undefined;
       start = end;
@@ -138,13 +167,19 @@ export class Engine {
 
   /** As `append`, but hands over the logits behind every token, in order. */
   appendAll(
-    sequence: Sequence, tokens: readonly number[], onLogits: (index: number, logits: Float32Array) => void,
+    sequence: Sequence,
+    tokens: readonly number[],
+    onLogits: (index: number, logits: Float32Array) => void,
   ): void {
     const { vocabularySize } = this.model.config;
-    for (let start = 0; start < tokens.length; ) {
+    for (let start = 0; start < tokens.length;) {
       const count = Math.min(this.#chunkRows, this.plan.outputCapacity, tokens.length - start);
       const part = tokens.slice(start, start + count);
-      const logits = this.#step(sequence, part, part.map((_token, i) => i));
+      const logits = this.#step(
+        sequence,
+        part,
+        part.map((_token, i) => i),
+      );
       for (let i = 0; i < count; i++) {
         onLogits(start + i, logits.subarray(i * vocabularySize, (i + 1) * vocabularySize));
       }
@@ -159,11 +194,17 @@ export class Engine {
   }
 
   /** One submission: rows of one sequence, and the logits of some of them, packed. */
-  #step(sequence: Sequence, tokens: readonly number[], outputRows: readonly number[]): Float32Array {
+  #step(
+    sequence: Sequence,
+    tokens: readonly number[],
+    outputRows: readonly number[],
+  ): Float32Array {
     const started = performance.now();
     this.#reserve(sequence, tokens.length);
     const rows: StepRow[] = tokens.map((token, i) => ({
-      token, position: sequence.length + i, sequence: sequence.slot,
+      token,
+      position: sequence.length + i,
+      sequence: sequence.slot,
     }));
     const pass = this.#passFor(tokens.length, outputRows.length);
     writeStep(this.#stepWords, this.#shape, rows, outputRows);
@@ -189,9 +230,8 @@ export class Engine {
 
   #passFor(rowCount: number, outputCount: number): RecordedPass {
     const rowCapacity = bucketOf(rowCount);
-    const outputCapacity = outputCount <= 1
-      ? outputCount
-      : Math.min(bucketOf(outputCount), this.plan.outputCapacity);
+    const outputCapacity =
+      outputCount <= 1 ? outputCount : Math.min(bucketOf(outputCount), this.plan.outputCapacity);
     return this.#programs.get(rowCapacity, outputCapacity);
   }
 
@@ -213,7 +253,8 @@ export class Engine {
 
   #adaptChunk(rows: number, milliseconds: number): void {
     if (this.gpu.device.capabilities.kind === "cpu" || rows < this.#chunkRows) return;
-    if (milliseconds < chunkMsGrow) this.#chunkRows = Math.min(this.#chunkRows * 2, this.plan.rowCapacity);
+    if (milliseconds < chunkMsGrow)
+      this.#chunkRows = Math.min(this.#chunkRows * 2, this.plan.rowCapacity);
     if (milliseconds > chunkMsShrink) this.#chunkRows = Math.max(this.#chunkRows / 2, chunkRowsMin);
   }
 }

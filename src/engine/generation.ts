@@ -17,8 +17,9 @@ export interface GenerationOptions {
 }
 
 /**
- * Yields the tokens behind `prompt` as they are made and returns why it ended. The prompt is not empty and fits the
- * context. The event loop turns between steps, so that signals and writes get their turn.
+ * Yields the tokens behind `prompt` as they are made and returns why it ended. The prompt is not
+ * empty and fits the context. The event loop turns between steps, so that signals and writes get
+ * their turn.
  */
 export async function* generateTokens(
   engine: Engine,

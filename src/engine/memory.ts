@@ -1,4 +1,7 @@
-/** The device memory of an engine beside the weights: cache, activations, tables, the step buffer, the read-back. */
+/**
+ * The device memory of an engine beside the weights: cache, activations, tables, the step buffer,
+ * the read-back.
+ */
 import { invariant } from "../errors.ts";
 import { stepBytes, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
@@ -16,18 +19,30 @@ export interface EngineMemory extends PassMemory {
 /** Allocates what the plan says. Holds nothing if it throws. */
 export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): EngineMemory {
   const groups: MemoryGroup[] = [];
-  const allocate = (use: "device" | "step" | "readback", pieces: readonly Piece[], label: string) => {
+  const allocate = (
+    use: "device" | "step" | "readback",
+    pieces: readonly Piece[],
+    label: string,
+  ) => {
     const group = new MemoryGroup(gpu.device, use, pieces, label);
     groups.push(group);
     return group.slices;
   };
   try {
     const { contextTokens, rowCapacity, outputCapacity } = plan;
-    const caches = allocate("device", cachePieces(model, contextTokens), "the cache of keys and values");
+    const caches = allocate(
+      "device",
+      cachePieces(model, contextTokens),
+      "the cache of keys and values",
+    );
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
     const shape = { rowCapacity, sequenceCapacity: 1, tableStride: cacheBlockCount(contextTokens) };
-    const [step] = allocate("step", [{ label: "step", byteSize: stepBytes(shape) }], "the step buffer");
+    const [step] = allocate(
+      "step",
+      [{ label: "step", byteSize: stepBytes(shape) }],
+      "the step buffer",
+    );
     const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
     const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
@@ -36,10 +51,13 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       groups,
       shape,
       step: present(step),
-      scratch: Object.fromEntries(Object.keys(model.scratch).map((name) => [name, present(named.get(name))])),
+      scratch: Object.fromEntries(
+        Object.keys(model.scratch).map((name) => [name, present(named.get(name))]),
+      ),
       keyCaches: caches.slice(0, layerCount),
       valueCaches: caches.slice(layerCount),
       tables: uploadTables(gpu, model, groups),
+      workspace: present(named.get("workspace")),
       logits: present(named.get("logits")),
       attentionParts: present(named.get("attention parts")),
       readback: present(readback),
@@ -61,7 +79,10 @@ function uploadTables(gpu: Gpu, model: Model, groups: MemoryGroup[]): Record<str
   try {
     entries.forEach(([_name, bytes], i) => hostBytes(present(staging.slices[i])).set(bytes));
     gpu.run("tables", (program) =>
-      entries.forEach((_entry, i) => program.copy(present(staging.slices[i]), present(tables.slices[i]))));
+      entries.forEach((_entry, i) =>
+        program.copy(present(staging.slices[i]), present(tables.slices[i])),
+      ),
+    );
   } finally {
     staging.free();
   }

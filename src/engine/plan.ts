@@ -1,4 +1,7 @@
-/** What a model will need on a device, before anything is allocated: yes, yes with a shorter context, or no. */
+/**
+ * What a model will need on a device, before anything is allocated: yes, yes with a shorter
+ * context, or no.
+ */
 import { UserError } from "../errors.ts";
 import { attentionPartBytes } from "../kernels/attention.ts";
 import { blockTokens } from "../kernels/step.ts";
@@ -32,8 +35,8 @@ const logitsBytesMax = 64 << 20;
 const contextTokensMin = 256;
 
 /**
- * Plans for a context of `contextTokens`, or for the longest that fits up to the model's own. Throws a "memory" error
- * with the numbers if it does not fit.
+ * Plans for a context of `contextTokens`, or for the longest that fits up to the model's own.
+ * Throws a "memory" error with the numbers if it does not fit.
  */
 export function planMemory(device: Device, model: Model, contextTokens?: number): MemoryPlan {
   const { config } = model;
@@ -56,11 +59,21 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
   const granted = roundUp(wanted, blockTokens);
   const least = Math.min(contextTokensMin, config.contextLength);
   if (granted > fitting || (contextTokens === undefined && wanted < least)) {
-    throw doesNotFit(model, device, { weightBytes, activationBytes, perToken, freeBytes, fitting, wanted });
+    throw doesNotFit(model, device, {
+      weightBytes,
+      activationBytes,
+      perToken,
+      freeBytes,
+      fitting,
+      wanted,
+    });
   }
   const cacheBytes = piecesBytes(cachePieces(model, granted));
   return {
-    weightBytes, activationBytes, cacheBytes, freeBytes,
+    weightBytes,
+    activationBytes,
+    cacheBytes,
+    freeBytes,
     cacheBytesPerToken: perToken,
     contextTokens: wanted,
     totalBytes: weightBytes + activationBytes + cacheBytes,
@@ -79,16 +92,31 @@ export function cachePieces({ cache }: Model, contextTokens: number): Piece[] {
   const tokens = roundUp(contextTokens, blockTokens);
   const byteSize = product([tokens, cache.kvHeads, cache.headWidth, 2]);
   return ["keys", "values"].flatMap((kind) =>
-    Array.from({ length: cache.layerCount }, (_unused, i) => ({ label: `${kind} of layer ${i}`, byteSize })));
+    Array.from({ length: cache.layerCount }, (_unused, i) => ({
+      label: `${kind} of layer ${i}`,
+      byteSize,
+    })),
+  );
 }
 
 /** Activations by name, then the logits, then room for unfinished attention. */
-export function activationPieces(model: Model, rowCapacity: number, outputCapacity: number): Piece[] {
+export function activationPieces(
+  model: Model,
+  rowCapacity: number,
+  outputCapacity: number,
+): Piece[] {
   const { heads, headWidth } = model.attention;
   return [
-    ...Object.entries(model.scratch).map(([label, width]) => ({ label, byteSize: rowCapacity * width * 4 })),
+    ...Object.entries(model.scratch).map(([label, width]) => ({
+      label,
+      byteSize: rowCapacity * width * 4,
+    })),
+    { label: "workspace", byteSize: rowCapacity * model.workspace * 4 },
     { label: "logits", byteSize: outputCapacity * model.config.vocabularySize * 4 },
-    { label: "attention parts", byteSize: attentionPartBytes(splitRowsMax, heads, headWidth, splitsMax) },
+    {
+      label: "attention parts",
+      byteSize: attentionPartBytes(splitRowsMax, heads, headWidth, splitsMax),
+    },
   ];
 }
 
@@ -121,9 +149,10 @@ function doesNotFit(model: Model, device: Device, shortage: Shortage): UserError
   const parts =
     `${formatBytes(weightBytes)} of weights, ${formatBytes(activationBytes)} of activations, ` +
     `${formatBytes(tokens * perToken)} for ${tokens} tokens`;
-  const remedy = fitting >= contextTokensMin
-    ? `shorten the context with -c ${fitting}`
-    : "take a smaller model or quantization, or close programs that use the GPU";
+  const remedy =
+    fitting >= contextTokensMin
+      ? `shorten the context with -c ${fitting}`
+      : "take a smaller model or quantization, or close programs that use the GPU";
   return new UserError(
     "memory",
     `${model.config.name} needs ${formatBytes(need)} (${parts}) and ` +

@@ -11,6 +11,7 @@ import { splitRowsMax, splitsMax } from "./plan.ts";
 export interface PassMemory {
   readonly step: BufferSlice;
   readonly scratch: Readonly<Record<string, BufferSlice>>;
+  readonly workspace: BufferSlice;
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
   readonly tables: Readonly<Record<string, BufferSlice>>;
@@ -89,16 +90,25 @@ export class Programs {
     const logitsBytes = outputCapacity * this.#model.config.vocabularySize * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
-    this.#model.record({ program, pipelines, capabilities: device.capabilities }, {
-      ...memory, rowCapacity, outputCapacity, deterministic,
-      logits: written,
-      attentionSplits: this.#splits(rowCapacity),
-    });
+    this.#model.record(
+      { program, pipelines, capabilities: device.capabilities },
+      {
+        ...memory,
+        rowCapacity,
+        outputCapacity,
+        deterministic,
+        logits: written,
+        attentionSplits: this.#splits(rowCapacity),
+      },
+    );
     if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
     return { program: program.seal(), rowCapacity, outputCapacity, timer, profiler };
   }
 
-  /** Few rows leave most of a GPU idle unless their keys are shared out; a processor has nothing to fill. */
+  /**
+   * Few rows leave most of a GPU idle unless their keys are shared out; a processor has nothing to
+   * fill.
+   */
   #splits(rowCapacity: number): number {
     const { kind } = this.#gpu.device.capabilities;
     if (this.#options.deterministic || kind === "cpu" || rowCapacity > splitRowsMax) return 1;

@@ -1,4 +1,7 @@
-/** Logits → the next token: penalties, then the filters, then a draw. The order is that of common engines. */
+/**
+ * Logits → the next token: penalties, then the filters, then a draw. The order is that of common
+ * engines.
+ */
 import { invariant } from "../errors.ts";
 import { repeatWindow, type Sampling } from "./sampling.ts";
 
@@ -56,7 +59,8 @@ export class HostSampler implements Sampler {
     if (repeatPenalty !== 1) {
       for (const token of new Set(this.#recent)) {
         const logit = result[token] ?? 0;
-        if (token < result.length) result[token] = logit > 0 ? logit / repeatPenalty : logit * repeatPenalty;
+        if (token < result.length)
+          result[token] = logit > 0 ? logit / repeatPenalty : logit * repeatPenalty;
       }
     }
     if (counts) {
@@ -81,7 +85,10 @@ export function argmax(values: Float32Array): number {
   return best;
 }
 
-/** The `count` largest logits, best first; all if `count` is 0. Equal logits keep the order of their ids. */
+/**
+ * The `count` largest logits, best first; all if `count` is 0. Equal logits keep the order of their
+ * ids.
+ */
 export function topCandidates(logits: Float32Array, count: number): Candidate[] {
   const better = (a: Candidate, b: Candidate) => b.logit - a.logit || a.token - b.token;
   if (count === 0 || count >= logits.length) {
@@ -130,7 +137,9 @@ function draw(candidates: readonly Candidate[], temperature: number, random: num
 /** Probabilities relative to the first, which is the best. */
 function weightsOf(candidates: readonly Candidate[], temperature: number): number[] {
   const best = candidates[0]?.logit ?? 0;
-  return candidates.map(({ logit }) => (logit === best ? 1 : Math.exp((logit - best) / temperature)));
+  return candidates.map(({ logit }) =>
+    logit === best ? 1 : Math.exp((logit - best) / temperature),
+  );
 }
 
 export function freshSeed(): number {
@@ -153,7 +162,7 @@ export function seededRandom(seed: number): () => number {
     counter = (counter + 1) | 0;
     a = b ^ (b >>> 9);
     b = (c + (c << 3)) | 0;
-    c = ((c << 21) | (c >>> 11)) + result | 0;
+    c = (((c << 21) | (c >>> 11)) + result) | 0;
     return (result >>> 0) / 2 ** 32;
   };
 }

@@ -10,7 +10,10 @@ export interface Sampling {
   readonly topP: number;
   /** Keep tokens at least p times as likely as the best one (Nguyen et al. 2024); 0 keeps all. */
   readonly minP: number;
-  /** Divides positive and multiplies negative logits of recent tokens (Keskar et al. 2019); 1 is off. */
+  /**
+   * Divides positive and multiplies negative logits of recent tokens (Keskar et al. 2019); 1 is
+   * off.
+   */
   readonly repeatPenalty: number;
   /** Subtracted once from the logit of every token that was generated. */
   readonly presencePenalty: number;
@@ -38,7 +41,9 @@ export const defaultSampling: Sampling = {
 /** Tokens that the repeat penalty looks back on, the prompt included. */
 export const repeatWindow = 64;
 
-const ranges: Readonly<Record<string, { low: number; high: number; integer?: true; aboveLow?: true }>> = {
+const ranges: Readonly<
+  Record<string, { low: number; high: number; integer?: true; aboveLow?: true }>
+> = {
   temperature: { low: 0, high: 100 },
   topK: { low: 0, high: 1 << 30, integer: true },
   topP: { low: 0, high: 1, aboveLow: true },
@@ -50,7 +55,9 @@ const ranges: Readonly<Record<string, { low: number; high: number; integer?: tru
 };
 
 /** Fills in defaults; throws a "usage" error for a value out of range. */
-export function completeSampling(given: { readonly [K in keyof Sampling]?: Sampling[K] | undefined }): Sampling {
+export function completeSampling(given: {
+  readonly [K in keyof Sampling]?: Sampling[K] | undefined;
+}): Sampling {
   for (const [name, { low, high, integer, aboveLow }] of Object.entries(ranges)) {
     const value = given[name as keyof Sampling] as number | undefined;
     if (value === undefined) continue;
@@ -60,6 +67,8 @@ export function completeSampling(given: { readonly [K in keyof Sampling]?: Sampl
     const from = aboveLow === true ? `above ${low}` : `from ${low}`;
     throw new UserError("usage", `${name} is ${value}`, `it must be ${kind} ${from} to ${high}`);
   }
-  const known = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const known = Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== undefined),
+  );
   return { ...defaultSampling, ...known };
 }

@@ -22,7 +22,10 @@ export function badFile(name: string, message: string, remedy: string = damagedR
  * in bytes; `atLeast` when more may be missing than is known yet.
  */
 export function truncatedFile(
-  name: string, needed: number, has: number, atLeast: boolean,
+  name: string,
+  needed: number,
+  has: number,
+  atLeast: boolean,
 ): UserError {
   const missing = needed - has;
   const bytes = `${atLeast ? "at least " : ""}${missing} more byte${missing === 1 ? "" : "s"}`;

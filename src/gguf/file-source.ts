@@ -143,9 +143,10 @@ function codeOf(error: unknown): string {
 
 /** Names a model inside, if there is one: the most likely wish. */
 function isDirectory(path: string): UserError {
-  const [first] = readdirSync(path).filter((name) => name.endsWith(".gguf")).toSorted();
-  const remedy = first === undefined
-    ? "name a .gguf file"
-    : `name a file in it, such as ${join(path, first)}`;
+  const [first] = readdirSync(path)
+    .filter((name) => name.endsWith(".gguf"))
+    .toSorted();
+  const remedy =
+    first === undefined ? "name a .gguf file" : `name a file in it, such as ${join(path, first)}`;
   return new UserError("model", `${path} is a directory`, remedy);
 }

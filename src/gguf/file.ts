@@ -20,9 +20,10 @@ export function openGguf(path: string): GgufFile {
   const source = opened.use(new FileSource(path));
   const header = readHeader(source);
   const place = partOf(header, path);
-  const file = place === undefined
-    ? new GgufFile([source], header, header.tensors)
-    : openParts(opened, { name: path, header }, source, partPaths(path, place));
+  const file =
+    place === undefined
+      ? new GgufFile([source], header, header.tensors)
+      : openParts(opened, { name: path, header }, source, partPaths(path, place));
   opened.move();
   return file;
 }
@@ -39,7 +40,10 @@ export function openGgufBytes(name: string, bytes: Uint8Array): GgufFile {
 
 /** Opens the parts that are not open yet, and joins all of them. */
 function openParts(
-  opened: DisposableStack, given: Part, givenSource: ByteSource, paths: readonly string[],
+  opened: DisposableStack,
+  given: Part,
+  givenSource: ByteSource,
+  paths: readonly string[],
 ): GgufFile {
   const sources: ByteSource[] = [];
   const parts: Part[] = [];

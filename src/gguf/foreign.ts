@@ -20,53 +20,97 @@ const oldFormat = "this format predates GGUF: take a newer file of the model";
 const unpack = "unpack it first";
 const webPage = "the download went wrong: take the file's direct link and download it again";
 
-const starts = (...magics: string[]) => (head: string) => magics.some((m) => head.startsWith(m));
+const starts =
+  (...magics: string[]) =>
+  (head: string) =>
+    magics.some((m) => head.startsWith(m));
 const isText = (head: string) => /^[\t\n\r\x20-\x7e\x80-\xff]+$/.test(head);
 
 /** The first that matches counts. */
 const foreigns: readonly Foreign[] = [
-  { looksLike: "a Git LFS pointer", remedy: "run `git lfs pull`, or download the file itself",
-    matches: starts("version https://git-lfs.github.com") },
-  { looksLike: "a web page", remedy: webPage,
-    matches: (head) => /^(\xef\xbb\xbf)?\s*<(!doctype html|html|head|body|!--)/i.test(head) },
-  { looksLike: "an XML reply", remedy: webPage,
-    matches: (head) => /^(\xef\xbb\xbf)?\s*<(\?xml|error)/i.test(head) },
-  { looksLike: "a safetensors file", remedy: otherFormat,
-    matches: (head) => /^[\s\S]{5}\0\0\0\{/.test(head) },
-  { looksLike: "a PyTorch checkpoint", remedy: otherFormat,
-    matches: (head) => head.startsWith("PK\x03\x04") && head.includes("data.pkl") },
+  {
+    looksLike: "a Git LFS pointer",
+    remedy: "run `git lfs pull`, or download the file itself",
+    matches: starts("version https://git-lfs.github.com"),
+  },
+  {
+    looksLike: "a web page",
+    remedy: webPage,
+    matches: (head) => /^(\xef\xbb\xbf)?\s*<(!doctype html|html|head|body|!--)/i.test(head),
+  },
+  {
+    looksLike: "an XML reply",
+    remedy: webPage,
+    matches: (head) => /^(\xef\xbb\xbf)?\s*<(\?xml|error)/i.test(head),
+  },
+  {
+    looksLike: "a safetensors file",
+    remedy: otherFormat,
+    matches: (head) => /^[\s\S]{5}\0\0\0\{/.test(head),
+  },
+  {
+    looksLike: "a PyTorch checkpoint",
+    remedy: otherFormat,
+    matches: (head) => head.startsWith("PK\x03\x04") && head.includes("data.pkl"),
+  },
   { looksLike: "a zip archive", remedy: unpack, matches: starts("PK\x03\x04", "PK\x05\x06") },
-  { looksLike: "a pickled PyTorch checkpoint", remedy: otherFormat,
-    matches: (head) => /^\x80[\x02-\x05][\s\S]/.test(head) },
+  {
+    looksLike: "a pickled PyTorch checkpoint",
+    remedy: otherFormat,
+    matches: (head) => /^\x80[\x02-\x05][\s\S]/.test(head),
+  },
   { looksLike: "an old GGML model", remedy: oldFormat, matches: starts("lmgg", "fmgg", "tjgg") },
   { looksLike: "an old GGML adapter", remedy: oldFormat, matches: starts("algg") },
-  { looksLike: "GGUF with its bytes swapped", remedy: "take another copy of the file",
-    matches: starts("FUGG") },
+  {
+    looksLike: "GGUF with its bytes swapped",
+    remedy: "take another copy of the file",
+    matches: starts("FUGG"),
+  },
   { looksLike: "gzip data", remedy: unpack, matches: starts("\x1f\x8b") },
   { looksLike: "zstd data", remedy: unpack, matches: starts("\x28\xb5\x2f\xfd") },
   { looksLike: "xz data", remedy: unpack, matches: starts("\xfd7zXZ\0") },
   { looksLike: "bzip2 data", remedy: unpack, matches: starts("BZh") },
   { looksLike: "a 7z archive", remedy: unpack, matches: starts("7z\xbc\xaf\x27\x1c") },
   { looksLike: "a rar archive", remedy: unpack, matches: starts("Rar!\x1a\x07") },
-  { looksLike: "a tar archive", remedy: unpack,
-    matches: (head) => head.slice(257, 262) === "ustar" },
+  {
+    looksLike: "a tar archive",
+    remedy: unpack,
+    matches: (head) => head.slice(257, 262) === "ustar",
+  },
   { looksLike: "an HDF5 file", remedy: otherFormat, matches: starts("\x89HDF\r\n\x1a\n") },
   { looksLike: "a NumPy array", remedy: otherFormat, matches: starts("\x93NUMPY") },
-  { looksLike: "a TensorFlow Lite model", remedy: otherFormat,
-    matches: (head) => head.slice(4, 8) === "TFL3" },
+  {
+    looksLike: "a TensorFlow Lite model",
+    remedy: otherFormat,
+    matches: (head) => head.slice(4, 8) === "TFL3",
+  },
   // Protobuf: field 1 (version) as a small integer, then field 2 (the producer's name) as a string.
-  { looksLike: "an ONNX model", remedy: otherFormat,
-    matches: (head) => /^\x08[\x01-\x20]\x12[\x01-\x40][\x20-\x7e]/.test(head) },
-  { looksLike: "a program", remedy: "name a model file",
-    matches: starts("\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "#!") },
-  { looksLike: "an image", remedy: "name a model file",
-    matches: starts("\x89PNG", "\xff\xd8\xff", "GIF8") },
+  {
+    looksLike: "an ONNX model",
+    remedy: otherFormat,
+    matches: (head) => /^\x08[\x01-\x20]\x12[\x01-\x40][\x20-\x7e]/.test(head),
+  },
+  {
+    looksLike: "a program",
+    remedy: "name a model file",
+    matches: starts("\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "#!"),
+  },
+  {
+    looksLike: "an image",
+    remedy: "name a model file",
+    matches: starts("\x89PNG", "\xff\xd8\xff", "GIF8"),
+  },
   { looksLike: "a PDF document", remedy: "name a model file", matches: starts("%PDF") },
-  { looksLike: "JSON text",
+  {
+    looksLike: "JSON text",
     remedy: "name the .gguf file; JSON may also be the reply to a failed download",
-    matches: (head) => /^(\xef\xbb\xbf)?\s*[[{]/.test(head) && isText(head) },
-  { looksLike: "an unfinished download (it starts with zeros)", remedy: "download it again",
-    matches: (head) => /^\0+$/.test(head) },
+    matches: (head) => /^(\xef\xbb\xbf)?\s*[[{]/.test(head) && isText(head),
+  },
+  {
+    looksLike: "an unfinished download (it starts with zeros)",
+    remedy: "download it again",
+    matches: (head) => /^\0+$/.test(head),
+  },
   { looksLike: "a text file", remedy: "name a model file", matches: isText },
 ];
 

@@ -24,25 +24,27 @@ const floats = {
 type Rule = { readonly what: string; readonly fits: (value: GgufValue) => boolean };
 
 /** A map, because keys come from files: an object would have rules for "constructor" too. */
-const rules: ReadonlyMap<string, Rule> = new Map(Object.entries({
-  "general.architecture": text,
-  "general.alignment": integer,
-  "split.no": integer,
-  "split.count": integer,
-  "split.tensors.count": integer,
-  "tokenizer.ggml.model": text,
-  "tokenizer.ggml.pre": text,
-  "tokenizer.ggml.tokens": texts,
-  "tokenizer.ggml.merges": texts,
-  "tokenizer.ggml.scores": floats,
-  "tokenizer.ggml.token_type": integers,
-  "tokenizer.ggml.add_bos_token": truth,
-  "tokenizer.ggml.add_eos_token": truth,
-  "tokenizer.ggml.add_space_prefix": truth,
-  "tokenizer.ggml.remove_extra_whitespaces": truth,
-  "tokenizer.ggml.precompiled_charsmap": integers,
-  "tokenizer.chat_template": text,
-}));
+const rules: ReadonlyMap<string, Rule> = new Map(
+  Object.entries({
+    "general.architecture": text,
+    "general.alignment": integer,
+    "split.no": integer,
+    "split.count": integer,
+    "split.tensors.count": integer,
+    "tokenizer.ggml.model": text,
+    "tokenizer.ggml.pre": text,
+    "tokenizer.ggml.tokens": texts,
+    "tokenizer.ggml.merges": texts,
+    "tokenizer.ggml.scores": floats,
+    "tokenizer.ggml.token_type": integers,
+    "tokenizer.ggml.add_bos_token": truth,
+    "tokenizer.ggml.add_eos_token": truth,
+    "tokenizer.ggml.add_space_prefix": truth,
+    "tokenizer.ggml.remove_extra_whitespaces": truth,
+    "tokenizer.ggml.precompiled_charsmap": integers,
+    "tokenizer.chat_template": text,
+  }),
+);
 
 /** Throws `UserError` if a key that everybody knows has another type than everybody expects. */
 export function checkKnownKeys(pairs: ReadonlyMap<string, GgufValue>, fileName: string): void {

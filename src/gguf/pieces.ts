@@ -45,7 +45,7 @@ export class Pieces {
   /** A copy of the loaded bytes from `from` up to `to`, at the start of its own buffer. */
   copy(from: number, to: number): Uint8Array<ArrayBuffer> {
     const result = new Uint8Array(to - from);
-    for (let at = from; at < to; ) {
+    for (let at = from; at < to;) {
       const { piece, start } = this.pieceAt(at);
       const part = piece.subarray(at - start, to - start);
       result.set(part, at - from);

@@ -47,7 +47,9 @@ export class MemorySource implements ByteSource {
 
 /** Asserts that a read stays inside its source. */
 export function checkRange(source: ByteSource, target: Uint8Array, offsetBytes: number): void {
-  const inside = Number.isSafeInteger(offsetBytes) && offsetBytes >= 0
-    && offsetBytes + target.length <= source.sizeBytes;
+  const inside =
+    Number.isSafeInteger(offsetBytes) &&
+    offsetBytes >= 0 &&
+    offsetBytes + target.length <= source.sizeBytes;
   invariant(inside, `read of ${target.length} bytes at ${offsetBytes} leaves ${source.name}`);
 }

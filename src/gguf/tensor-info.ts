@@ -38,7 +38,10 @@ export function minTensorInfoBytes(countBytes: 4 | 8): number {
  * Offsets in the result are absolute. `fileSizeBytes` is that of the whole source.
  */
 export function readTensorInfos(
-  cursor: Cursor, count: number, alignmentBytes: number, fileSizeBytes: number,
+  cursor: Cursor,
+  count: number,
+  alignmentBytes: number,
+  fileSizeBytes: number,
 ): TensorInfo[] {
   const tensors: TensorInfo[] = [];
   const names = new Set<string>();
@@ -97,7 +100,11 @@ function readDims(cursor: Cursor, name: string): number[] {
 }
 
 function sizeOf(
-  cursor: Cursor, name: string, dims: readonly number[], typeId: number, typeName: string,
+  cursor: Cursor,
+  name: string,
+  dims: readonly number[],
+  typeId: number,
+  typeName: string,
 ): number | undefined {
   const block = blockSizeOfId(typeId);
   if (block === undefined) return undefined;

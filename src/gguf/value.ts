@@ -8,14 +8,34 @@ import { readText } from "./text.ts";
 
 /** In the order of their ids. */
 const valueTypes = [
-  "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64",
+  "u8",
+  "i8",
+  "u16",
+  "i16",
+  "u32",
+  "i32",
+  "f32",
+  "bool",
+  "string",
+  "array",
+  "u64",
+  "i64",
+  "f64",
 ] as const;
 
 type ElementType = NumberArray["elementType"];
 
 const typedArrays = {
-  u8: Uint8Array, i8: Int8Array, u16: Uint16Array, i16: Int16Array, u32: Uint32Array,
-  i32: Int32Array, f32: Float32Array, bool: Uint8Array, u64: BigUint64Array, i64: BigInt64Array,
+  u8: Uint8Array,
+  i8: Int8Array,
+  u16: Uint16Array,
+  i16: Int16Array,
+  u32: Uint32Array,
+  i32: Int32Array,
+  f32: Float32Array,
+  bool: Uint8Array,
+  u64: BigUint64Array,
+  i64: BigInt64Array,
   f64: Float64Array,
 } as const satisfies Record<ElementType, unknown>;
 
@@ -71,7 +91,10 @@ function readArray(cursor: Cursor, key: string): GgufValue {
 }
 
 function readNumbers(
-  cursor: Cursor, key: string, elementType: ElementType, count: number,
+  cursor: Cursor,
+  key: string,
+  elementType: ElementType,
+  count: number,
 ): NumberArray {
   const TypedArray = typedArrays[elementType];
   const byteCount = count * TypedArray.BYTES_PER_ELEMENT;

@@ -6,12 +6,22 @@ import { defineKernel, launch, reads, writes, type KernelContext } from "./kerne
 import { teamOf } from "./reduction.ts";
 
 export const attentionKernel = defineKernel("attention", {
-  query: reads, keyCache: reads, valueCache: reads, result: writes, parts: writes, step: reads,
-  kvHeads: u32, window: u32, scale: f32,
+  query: reads,
+  keyCache: reads,
+  valueCache: reads,
+  result: writes,
+  parts: writes,
+  step: reads,
+  kvHeads: u32,
+  window: u32,
+  scale: f32,
 });
 
 export const attentionMergeKernel = defineKernel("attention_merge", {
-  parts: reads, result: writes, step: reads, heads: u32,
+  parts: reads,
+  result: writes,
+  step: reads,
+  heads: u32,
 });
 
 /** Maximum and total of the weights stand before each unfinished result. */
@@ -39,7 +49,12 @@ export interface Attention {
 }
 
 /** Bytes of the scratch buffer for unfinished results. */
-export function attentionPartBytes(rows: number, heads: number, headWidth: number, splits: number): number {
+export function attentionPartBytes(
+  rows: number,
+  heads: number,
+  headWidth: number,
+  splits: number,
+): number {
   return splits === 1 ? 0 : rows * heads * splits * (headWidth + partHeader) * 4;
 }
 
@@ -49,14 +64,24 @@ export function attention(context: KernelContext, args: Attention): void {
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
   invariant(headWidth % 8 === 0, `attention: head width ${headWidth}`);
   const partBytes = attentionPartBytes(rowCapacity, heads, headWidth, splits);
-  invariant(splits === 1 || (parts !== undefined && parts.byteSize >= partBytes), "attention: parts");
+  invariant(
+    splits === 1 || (parts !== undefined && parts.byteSize >= partBytes),
+    "attention: parts",
+  );
   const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, attentionKernel, {
     shader: `attention.${reduction}`,
     constants: [lanes, headWidth, heads / kvHeads, splits],
     subgroupSize,
     parameters: {
-      query, keyCache, valueCache, result, step, kvHeads, window, scale,
+      query,
+      keyCache,
+      valueCache,
+      result,
+      step,
+      kvHeads,
+      window,
+      scale,
       ...(parts === undefined ? {} : { parts }),
     },
     groups: [kvHeads, rowCapacity, splits],

@@ -8,7 +8,9 @@ import { Program } from "../vulkan/program.ts";
 import { defineKernel, launch, reads, writes } from "./kernel.ts";
 
 export const readBandwidthKernel = defineKernel("read_bandwidth", {
-  source: reads, sums: writes, quadCount: u32,
+  source: reads,
+  sums: writes,
+  quadCount: u32,
 });
 
 const workgroup = 256;
@@ -23,7 +25,11 @@ const repeats = 5;
 export function measureReadBandwidth(gpu: Gpu): number {
   const { device, pipelines, timeline } = gpu;
   const share = device.capabilities.kind === "cpu" ? 128 << 20 : bytesMax;
-  const wanted = Math.min(share, freeDeviceBytes(device, 0) / 2, device.capabilities.limits.allocationBytes);
+  const wanted = Math.min(
+    share,
+    freeDeviceBytes(device, 0) / 2,
+    device.capabilities.limits.allocationBytes,
+  );
   const byteSize = Math.max(1, Math.floor(wanted / turnBytes)) * turnBytes;
   const source = new DeviceBuffer(device, byteSize, "device", "a bandwidth measurement");
   const sums = new DeviceBuffer(device, groupCount * 4, "device", "a bandwidth measurement");

@@ -6,7 +6,11 @@ import { isComputable, type Matrix } from "../tensor/tensor.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
 
 export const embedKernel = defineKernel("embed", {
-  table: matrix, x: writes, step: reads, width: u32, scale: f32,
+  table: matrix,
+  x: writes,
+  step: reads,
+  width: u32,
+  scale: f32,
 });
 
 export interface Embed {
@@ -19,8 +23,14 @@ export interface Embed {
   readonly scale?: number;
 }
 
-export function embed(context: KernelContext, { table, x, step, rowCapacity, scale = 1 }: Embed): void {
-  invariant(isComputable(table.dtype, table.columns), `embed: ${table.columns} columns of ${table.dtype}`);
+export function embed(
+  context: KernelContext,
+  { table, x, step, rowCapacity, scale = 1 }: Embed,
+): void {
+  invariant(
+    isComputable(table.dtype, table.columns),
+    `embed: ${table.columns} columns of ${table.dtype}`,
+  );
   invariant(x.byteSize >= rowCapacity * table.columns * 4, "embed: x is too small");
   launch(context, embedKernel, {
     shader: `embed.${table.dtype}`,

@@ -1,13 +1,19 @@
 /**
- * What a kernel is: a shader, and its parameters declared in the order of the shader's push constants. A parameter's
- * kind says how its memory is accessed, and barriers follow from that.
+ * What a kernel is: a shader, and its parameters declared in the order of the shader's push
+ * constants. A parameter's kind says how its memory is accessed, and barriers follow from that.
  */
 import { invariant, InvariantError } from "../errors.ts";
 import type { Matrix } from "../tensor/tensor.ts";
 import type { Capabilities } from "../vulkan/capabilities.ts";
 import type { Arena } from "../vulkan/arena.ts";
 import { addressOf, type BufferSlice } from "../vulkan/buffer.ts";
-import { struct, type Field, type Input, type Struct, type StructFields } from "../vulkan/layout.ts";
+import {
+  struct,
+  type Field,
+  type Input,
+  type Struct,
+  type StructFields,
+} from "../vulkan/layout.ts";
 import type { Pipelines } from "../vulkan/pipeline.ts";
 import type { Groups, Program } from "../vulkan/program.ts";
 import { spirvOf } from "./module.ts";
@@ -43,7 +49,10 @@ function neverRead(): never {
   throw new InvariantError("push constants are not read back");
 }
 
-/** Parameters that are buffers; one that is left out is a null address, which the shader must not touch. */
+/**
+ * Parameters that are buffers; one that is left out is a null address, which the shader must not
+ * touch.
+ */
 export const reads = addressField("read");
 export const writes = addressField("write");
 export const updates = addressField("update");

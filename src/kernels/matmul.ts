@@ -9,7 +9,14 @@ import { defineKernel, launch, matrix, reads, updates, type KernelContext } from
 import { teamOf } from "./reduction.ts";
 
 const parameters = {
-  w: matrix, x: reads, y: updates, bias: reads, step: reads, rows: u32, width: u32, flags: u32,
+  w: matrix,
+  x: reads,
+  y: updates,
+  bias: reads,
+  step: reads,
+  rows: u32,
+  width: u32,
+  flags: u32,
 } as const;
 
 export const matvecKernel = defineKernel("matvec", parameters);
@@ -59,7 +66,10 @@ const tileColumns = 32;
 
 export function matmul(context: KernelContext, product: Matmul): void {
   const { w, x, y, bias, step, rowCapacity, accumulate = false, outputs = false } = product;
-  invariant(isComputable(w.dtype, w.columns), `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`);
+  invariant(
+    isComputable(w.dtype, w.columns),
+    `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`,
+  );
   invariant(x.byteSize >= rowCapacity * w.columns * 4, `matmul ${w.name}: x is too small`);
   invariant(y.byteSize >= rowCapacity * w.rows * 4, `matmul ${w.name}: y is too small`);
   const variant = product.variant ?? chooseVariant(context, product);
@@ -68,7 +78,13 @@ export function matmul(context: KernelContext, product: Matmul): void {
     (accumulate ? Flag.ACCUMULATE : 0) |
     (outputs ? Flag.OUTPUTS : 0);
   const values = {
-    w, x, y, step, rows: w.rows, width: w.columns, flags,
+    w,
+    x,
+    y,
+    step,
+    rows: w.rows,
+    width: w.columns,
+    flags,
     ...(bias === undefined ? {} : { bias: bias.data }),
   };
   if (variant.kernel === "tile") {

@@ -1,4 +1,7 @@
-/** How a kernel sums over invocations on a device: with subgroup operations, or through shared memory. */
+/**
+ * How a kernel sums over invocations on a device: with subgroup operations, or through shared
+ * memory.
+ */
 import type { KernelContext } from "./kernel.ts";
 
 export type Reduction = "subgroup" | "shared";
@@ -14,15 +17,18 @@ export interface Team {
 const sharedLanes = 32;
 
 /**
- * `wanted`: the subgroup size that the kernel likes best. Subgroup operations are used only where the size is
- * certain; Intel's compilers, for one, choose among several unless told.
+ * `wanted`: the subgroup size that the kernel likes best. Subgroup operations are used only where
+ * the size is certain; Intel's compilers, for one, choose among several unless told.
  */
 export function teamOf({ capabilities, force = {} }: KernelContext, wanted = 32): Team {
   const { subgroup } = capabilities;
   const { reduction = "subgroup" } = force;
   const usable = subgroup.arithmetic && subgroup.shuffle && reduction === "subgroup";
   if (usable && subgroup.sizeControl) {
-    const lanes = Math.min(Math.max(force.subgroupSize ?? wanted, subgroup.minSize), subgroup.maxSize);
+    const lanes = Math.min(
+      Math.max(force.subgroupSize ?? wanted, subgroup.minSize),
+      subgroup.maxSize,
+    );
     return { reduction: "subgroup", lanes, subgroupSize: lanes };
   }
   if (usable && subgroup.minSize === subgroup.maxSize) {

@@ -8,14 +8,22 @@ import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 
 export const repackKernel = defineKernel("repack", {
-  source: reads, target: writes, blockBytes: u32, fieldOffset: u32, fieldBytes: u32, targetBytes: u32,
+  source: reads,
+  target: writes,
+  blockBytes: u32,
+  fieldOffset: u32,
+  fieldBytes: u32,
+  targetBytes: u32,
   groupsX: u32,
 });
 
 const workgroup = 64;
 const groupsXMax = 32768;
 
-/** Part boundaries must fall on whole words of every plane, of which the narrowest has one byte a block. */
+/**
+ * Part boundaries must fall on whole words of every plane, of which the narrowest has one byte a
+ * block.
+ */
 export const repackBlockStep = 16;
 
 export interface Repack {
@@ -28,10 +36,16 @@ export interface Repack {
   readonly firstBlock: number;
 }
 
-export function repack(context: KernelContext, { dtype, source, planes, firstBlock }: Repack): void {
+export function repack(
+  context: KernelContext,
+  { dtype, source, planes, firstBlock }: Repack,
+): void {
   const { blockBytes } = blockFormats[dtype];
   const blockCount = source.byteSize / blockBytes;
-  invariant(Number.isInteger(blockCount) && firstBlock % repackBlockStep === 0, `repack ${dtype}: uneven part`);
+  invariant(
+    Number.isInteger(blockCount) && firstBlock % repackBlockStep === 0,
+    `repack ${dtype}: uneven part`,
+  );
   planeFields(dtype).forEach((field, i) => {
     const plane = planes[i];
     invariant(plane !== undefined, `repack ${dtype}: plane ${i}`);
@@ -46,8 +60,13 @@ export function repack(context: KernelContext, { dtype, source, planes, firstBlo
       shader: "repack",
       constants: [workgroup],
       parameters: {
-        source, target, blockBytes, fieldOffset: field.offset, fieldBytes: field.byteSize,
-        targetBytes: target.byteSize, groupsX,
+        source,
+        target,
+        blockBytes,
+        fieldOffset: field.offset,
+        fieldBytes: field.byteSize,
+        targetBytes: target.byteSize,
+        groupsX,
       },
       groups: [groupsX, ceilDiv(groups, groupsX)],
       label: `repack ${dtype}`,

@@ -7,7 +7,12 @@ import { defineKernel, launch, reads, writes, type KernelContext } from "./kerne
 import { teamOf } from "./reduction.ts";
 
 export const rmsNormKernel = defineKernel("rms_norm", {
-  x: reads, weight: reads, y: writes, step: reads, width: u32, epsilon: f32,
+  x: reads,
+  weight: reads,
+  y: writes,
+  step: reads,
+  width: u32,
+  epsilon: f32,
 });
 
 export interface RmsNorm {
@@ -30,7 +35,8 @@ export function rmsNorm(context: KernelContext, norm: RmsNorm): void {
   invariant(width % 4 === 0, `rmsNorm: width ${width} is no multiple of 4`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
   // One subgroup needs no barrier; beyond some width more invocations pay.
-  const workgroup = width > 16 * lanes && context.capabilities.kind !== "cpu" ? Math.max(lanes, 256) : lanes;
+  const workgroup =
+    width > 16 * lanes && context.capabilities.kind !== "cpu" ? Math.max(lanes, 256) : lanes;
   launch(context, rmsNormKernel, {
     shader: `rms_norm.${reduction}`,
     constants: [workgroup, gather ? 1 : 0],

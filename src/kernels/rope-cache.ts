@@ -5,8 +5,18 @@ import { f32, u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
-  query: updates, key: reads, value: reads, keyCache: writes, valueCache: writes,
-  frequencies: reads, step: reads, heads: u32, kvHeads: u32, headWidth: u32, rotary: u32, magnitude: f32,
+  query: updates,
+  key: reads,
+  value: reads,
+  keyCache: writes,
+  valueCache: writes,
+  frequencies: reads,
+  step: reads,
+  heads: u32,
+  kvHeads: u32,
+  headWidth: u32,
+  rotary: u32,
+  magnitude: f32,
 });
 
 export interface RopeCache {
@@ -36,7 +46,10 @@ export interface RopeCache {
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { rowCapacity, pairs, magnitude = 1, ...parameters } = rope;
   const { heads, kvHeads, headWidth, rotary } = rope;
-  invariant(headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth, `rope: ${rotary} of ${headWidth}`);
+  invariant(
+    headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
+    `rope: ${rotary} of ${headWidth}`,
+  );
   launch(context, ropeCacheKernel, {
     shader: "rope_cache",
     constants: [32, pairs === "neighbours" ? 1 : 0],

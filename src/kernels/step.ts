@@ -39,7 +39,10 @@ export function writeStep(
   rows: readonly StepRow[],
   outputRows: readonly number[],
 ): void {
-  invariant(rows.length <= rowCapacity && outputRows.length <= rowCapacity, `${rows.length} rows in a step`);
+  invariant(
+    rows.length <= rowCapacity && outputRows.length <= rowCapacity,
+    `${rows.length} rows in a step`,
+  );
   words[0] = rows.length;
   words[1] = outputRows.length;
   words[2] = rowCapacity;

@@ -6,7 +6,11 @@ import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 
 export const swigluKernel = defineKernel("swiglu", {
-  gate: reads, up: reads, y: writes, step: reads, width: u32,
+  gate: reads,
+  up: reads,
+  y: writes,
+  step: reads,
+  width: u32,
 });
 
 const workgroup = 64;
@@ -22,7 +26,10 @@ export interface Swiglu {
   readonly width: number;
 }
 
-export function swiglu(context: KernelContext, { gate, up, y, step, rowCapacity, width }: Swiglu): void {
+export function swiglu(
+  context: KernelContext,
+  { gate, up, y, step, rowCapacity, width }: Swiglu,
+): void {
   invariant(width % 4 === 0, `swiglu: width ${width} is no multiple of 4`);
   launch(context, swigluKernel, {
     shader: "swiglu",

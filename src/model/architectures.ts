@@ -22,7 +22,9 @@ export function architectureOf(file: GgufFile): string {
 /** Reads what a file says of its model; nothing is loaded yet. Throws for what zinc cannot run. */
 export function describeModel(file: GgufFile): Model {
   const architecture = architectureOf(file);
-  const Architecture = Object.hasOwn(architectures, architecture) ? architectures[architecture] : undefined;
+  const Architecture = Object.hasOwn(architectures, architecture)
+    ? architectures[architecture]
+    : undefined;
   if (Architecture !== undefined) return new Architecture(file);
   throw new UserError(
     "model",

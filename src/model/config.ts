@@ -1,4 +1,7 @@
-/** Hyper-parameters of a model from its metadata: every number is checked before anything is sized by it. */
+/**
+ * Hyper-parameters of a model from its metadata: every number is checked before anything is sized
+ * by it.
+ */
 import { UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
 import type { Metadata } from "../gguf/metadata.ts";
@@ -41,7 +44,8 @@ export class ConfigReader {
     const full = this.#full(key);
     const value = this.metadata.count(full) ?? fallback;
     if (value === undefined) throw this.bad(`metadata ${full} is missing`);
-    if (value < 1 || value > max) throw this.bad(`metadata ${full} is ${value} and must be 1 to ${max}`);
+    if (value < 1 || value > max)
+      throw this.bad(`metadata ${full} is ${value} and must be 1 to ${max}`);
     return value;
   }
 

@@ -1,15 +1,16 @@
 /**
- * Llama (Touvron et al. 2023; Grattafiori et al. 2024), and with it Mistral: pre-norm blocks of grouped-query
- * attention with rotary embedding and a SwiGLU feed-forward.
+ * Llama (Touvron et al. 2023; Grattafiori et al. 2024), and with it Mistral: pre-norm blocks of
+ * grouped-query attention with rotary embedding and a SwiGLU feed-forward.
  */
 import type { GgufFile } from "../gguf/file.ts";
 import { attention } from "../kernels/attention.ts";
 import { embed } from "../kernels/embed.ts";
+import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { matmul } from "../kernels/matmul.ts";
+import { normedProducts } from "../kernels/normed-products.ts";
 import { rmsNorm } from "../kernels/rms-norm.ts";
 import { ropeCache, rotaryTurns } from "../kernels/rope-cache.ts";
-import { swiglu } from "../kernels/swiglu.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { ConfigReader, type ModelConfig } from "./config.ts";
 import { cachesOf, scratchOf, tableOf, type CacheShape, type Model, type Pass } from "./model.ts";
@@ -43,8 +44,7 @@ interface Shape {
 }
 
 /** Floats a row of each activation. */
-type Scratch =
-  "x" | "normed" | "query" | "key" | "value" | "attended" | "gate" | "up" | "outputs";
+type Scratch = "x" | "query" | "key" | "value" | "attended" | "gated" | "outputs";
 
 export class Llama implements Model {
   readonly config: ModelConfig;
@@ -53,6 +53,7 @@ export class Llama implements Model {
   readonly attention: { readonly heads: number; readonly headWidth: number };
   readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
+  readonly workspace: number;
   readonly tables: Readonly<Record<"frequencies", Uint8Array>>;
   readonly #shape: Shape;
   readonly #rope: Rope;
@@ -74,27 +75,28 @@ export class Llama implements Model {
 
     this.#embedding = weights.matrix("token_embd.weight", vocabularySize, width);
     this.#layers = Array.from({ length: layerCount }, (_unused, i) =>
-      declareLayer(weights, `blk.${i}`, width, this.#shape));
+      declareLayer(weights, `blk.${i}`, width, this.#shape),
+    );
     this.#outputNorm = weights.vector("output_norm.weight", width);
     // Small models share the table of the embedding with the head.
     const head = weights.has("output.weight") ? "output.weight" : "token_embd.weight";
     this.#output = weights.matrix(head, vocabularySize, width);
 
     // Of an embedding table that is not the head as well, a step reads one row.
-    this.stepBytes = weights.byteSize - (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
+    this.stepBytes =
+      weights.byteSize - (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
     this.cache = { layerCount, kvHeads, headWidth };
     this.attention = { heads, headWidth };
     this.scratch = {
       x: width,
-      normed: width,
       query: heads * headWidth,
       key: kvHeads * headWidth,
       value: kvHeads * headWidth,
       attended: heads * headWidth,
-      gate: feedForward,
-      up: feedForward,
+      gated: feedForward,
       outputs: width,
     };
+    this.workspace = gatedProductFloats(width, feedForward);
     this.tables = { frequencies: rotaryTurns(this.#rope.radians) };
   }
 
@@ -116,42 +118,80 @@ export class Llama implements Model {
 
   /** x += Output · Attention(RoPE(Query · h), RoPE(Key · h), Value · h) with h = norm(x) */
   #attend(context: KernelContext, pass: Pass, layer: Layer, index: number): void {
-    const { step, rowCapacity, attentionSplits, deterministic } = pass;
+    const { step, rowCapacity, workspace, attentionSplits, deterministic } = pass;
     const { heads, kvHeads, headWidth, epsilon, scale } = this.#shape;
     const { rotary, pairs, magnitude } = this.#rope;
     const s = scratchOf(pass, this.scratch);
     const rows = { step, rowCapacity };
-    const product = { ...rows, deterministic };
-    rmsNorm(context, { x: s.x, weight: layer.attentionNorm, y: s.normed, epsilon, ...rows });
-    matmul(context, { w: layer.query, bias: layer.queryBias, x: s.normed, y: s.query, ...product });
-    matmul(context, { w: layer.key, bias: layer.keyBias, x: s.normed, y: s.key, ...product });
-    matmul(context, { w: layer.value, bias: layer.valueBias, x: s.normed, y: s.value, ...product });
+    normedProducts(context, {
+      x: s.x,
+      norm: layer.attentionNorm,
+      epsilon,
+      workspace,
+      deterministic,
+      ...rows,
+      products: [
+        { w: layer.query, bias: layer.queryBias, y: s.query },
+        { w: layer.key, bias: layer.keyBias, y: s.key },
+        { w: layer.value, bias: layer.valueBias, y: s.value },
+      ],
+    });
     const caches = cachesOf(pass, index);
     ropeCache(context, {
-      query: s.query, key: s.key, value: s.value, ...caches, frequencies: tableOf(pass, "frequencies"),
-      heads, kvHeads, headWidth, rotary, pairs, magnitude, ...rows,
+      query: s.query,
+      key: s.key,
+      value: s.value,
+      ...caches,
+      frequencies: tableOf(pass, "frequencies"),
+      heads,
+      kvHeads,
+      headWidth,
+      rotary,
+      pairs,
+      magnitude,
+      ...rows,
     });
     attention(context, {
-      query: s.query, ...caches, result: s.attended, parts: pass.attentionParts,
-      heads, kvHeads, headWidth, scale, splits: attentionSplits, ...rows,
+      query: s.query,
+      ...caches,
+      result: s.attended,
+      parts: pass.attentionParts,
+      heads,
+      kvHeads,
+      headWidth,
+      scale,
+      splits: attentionSplits,
+      ...rows,
     });
     matmul(context, {
-      w: layer.output, bias: layer.outputBias, x: s.attended, y: s.x, accumulate: true, ...product,
+      w: layer.output,
+      bias: layer.outputBias,
+      x: s.attended,
+      y: s.x,
+      accumulate: true,
+      deterministic,
+      ...rows,
     });
   }
 
   /** x += Down · (silu(Gate · h) ⊙ (Up · h)) with h = norm(x) */
   #feedForward(context: KernelContext, pass: Pass, layer: Layer): void {
-    const { step, rowCapacity, deterministic } = pass;
-    const { epsilon, feedForward } = this.#shape;
+    const { step, rowCapacity, workspace, deterministic } = pass;
+    const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
-    const rows = { step, rowCapacity };
-    const product = { ...rows, deterministic };
-    rmsNorm(context, { x: s.x, weight: layer.feedForwardNorm, y: s.normed, epsilon, ...rows });
-    matmul(context, { w: layer.gate, x: s.normed, y: s.gate, ...product });
-    matmul(context, { w: layer.up, x: s.normed, y: s.up, ...product });
-    swiglu(context, { gate: s.gate, up: s.up, y: s.gate, width: feedForward, ...rows });
-    matmul(context, { w: layer.down, x: s.gate, y: s.x, accumulate: true, ...product });
+    const rows = { step, rowCapacity, deterministic };
+    const { gate, up, down } = layer;
+    gatedProduct(context, {
+      x: s.x,
+      norm: layer.feedForwardNorm,
+      epsilon,
+      gate,
+      up,
+      y: s.gated,
+      workspace,
+      ...rows,
+    });
+    matmul(context, { w: down, x: s.gated, y: s.x, accumulate: true, ...rows });
   }
 }
 
@@ -160,7 +200,9 @@ function readShape(reader: ConfigReader, width: number): Shape {
   const headWidth = reader.count("attention.key_length", 512, Math.floor(width / heads));
   const valueWidth = reader.count("attention.value_length", 512, headWidth);
   if (headWidth % 8 !== 0 || valueWidth !== headWidth) {
-    throw reader.bad(`attention heads of width ${headWidth} (values ${valueWidth}) are not supported`);
+    throw reader.bad(
+      `attention heads of width ${headWidth} (values ${valueWidth}) are not supported`,
+    );
   }
   if ((reader.optionalNumber("expert_count") ?? 0) > 0) {
     throw reader.bad("a mixture of experts in architecture llama is not supported");
@@ -180,7 +222,8 @@ function declareLayer(weights: Weights, prefix: string, width: number, shape: Sh
   const matrix = (name: string, rows: number, columns: number) =>
     weights.matrix(`${prefix}.${name}.weight`, rows, columns);
   const norm = (name: string) => weights.vector(`${prefix}.${name}.weight`, width);
-  const bias = (name: string, length: number) => weights.optionalVector(`${prefix}.${name}.bias`, length);
+  const bias = (name: string, length: number) =>
+    weights.optionalVector(`${prefix}.${name}.bias`, length);
   const [queryWidth, kvWidth] = [heads * headWidth, kvHeads * headWidth];
   return {
     attentionNorm: norm("attn_norm"),

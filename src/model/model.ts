@@ -22,6 +22,8 @@ export interface Pass {
   readonly step: BufferSlice;
   /** Activations by name, each [rowCapacity, its width] floats or more. */
   readonly scratch: Readonly<Record<string, BufferSlice>>;
+  /** Scratch of composed operations, [rowCapacity, `Model.workspace`] floats or more. */
+  readonly workspace: BufferSlice;
   /** Per layer with a cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
@@ -29,7 +31,9 @@ export interface Pass {
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
   readonly logits: BufferSlice;
-  /** Workgroups that share the keys of a row in attention, and room for what each leaves unfinished. */
+  /**
+   * Workgroups that share the keys of a row in attention, and room for what each leaves unfinished.
+   */
   readonly attentionSplits: number;
   readonly attentionParts: BufferSlice | undefined;
   /** Results must not depend on the number of rows. */
@@ -46,6 +50,8 @@ export interface Model {
   readonly attention: { readonly heads: number; readonly headWidth: number };
   /** Floats a row of each activation. */
   readonly scratch: Readonly<Record<string, number>>;
+  /** Floats a row that composed operations need for themselves. */
+  readonly workspace: number;
   /** Constant data for the device. */
   readonly tables: Readonly<Record<string, Uint8Array>>;
   /** Appends the whole forward pass to a program. */
@@ -53,7 +59,10 @@ export interface Model {
 }
 
 /** The cache of the model's i-th layer that has one. */
-export function cachesOf(pass: Pass, index: number): { keyCache: BufferSlice; valueCache: BufferSlice } {
+export function cachesOf(
+  pass: Pass,
+  index: number,
+): { keyCache: BufferSlice; valueCache: BufferSlice } {
   const keyCache = pass.keyCaches[index];
   const valueCache = pass.valueCaches[index];
   invariant(keyCache !== undefined && valueCache !== undefined, `no cache ${index}`);
@@ -69,8 +78,10 @@ export function tableOf(pass: Pass, name: string): BufferSlice {
 
 /** The activations of a pass by the names that the model gave them. */
 export function scratchOf<K extends string>(
-  pass: Pass, names: Readonly<Record<K, number>>,
+  pass: Pass,
+  names: Readonly<Record<K, number>>,
 ): Readonly<Record<K, BufferSlice>> {
-  for (const name of Object.keys(names)) invariant(pass.scratch[name] !== undefined, `no scratch ${name}`);
+  for (const name of Object.keys(names))
+    invariant(pass.scratch[name] !== undefined, `no scratch ${name}`);
   return pass.scratch as Readonly<Record<K, BufferSlice>>;
 }

@@ -1,6 +1,6 @@
 /**
- * Rotary frequencies with the ways to stretch them: linear, YaRN (Peng et al. 2023, arXiv 2309.00071), and Llama 3's,
- * which converters store as a tensor of divisors.
+ * Rotary frequencies with the ways to stretch them: linear, YaRN (Peng et al. 2023, arXiv
+ * 2309.00071), and Llama 3's, which converters store as a tensor of divisors.
  */
 import type { ConfigReader } from "./config.ts";
 
@@ -31,7 +31,10 @@ export function readRope(reader: ConfigReader, { headWidth, pairs, divisors }: R
     (_unused, i) => base ** ((-2 * i) / rotary) / (divisors?.[i] ?? 1),
   );
   const type = reader.optionalString("rope.scaling.type") ?? "none";
-  const factor = reader.positive("rope.scaling.factor", reader.optionalNumber("rope.scale_linear") ?? 1);
+  const factor = reader.positive(
+    "rope.scaling.factor",
+    reader.optionalNumber("rope.scale_linear") ?? 1,
+  );
   switch (type) {
     case "none":
       return { rotary, pairs, radians, magnitude: 1 };
@@ -44,14 +47,21 @@ export function readRope(reader: ConfigReader, { headWidth, pairs, divisors }: R
   }
 }
 
-/** High frequencies stay, low ones are stretched by `factor`, with a ramp between (YaRN, section 3.2). */
+/**
+ * High frequencies stay, low ones are stretched by `factor`, with a ramp between (YaRN, section
+ * 3.2).
+ */
 function yarn(reader: ConfigReader, radians: Float64Array, base: number, factor: number) {
   const rotary = radians.length * 2;
-  const original = reader.positive("rope.scaling.original_context_length",
-    reader.count("context_length", 1 << 30));
+  const original = reader.positive(
+    "rope.scaling.original_context_length",
+    reader.count("context_length", 1 << 30),
+  );
   const extrapolation = reader.optionalNumber("rope.scaling.yarn_ext_factor") ?? 1;
-  const attention = reader.optionalNumber("rope.scaling.yarn_attn_factor")
-    ?? reader.optionalNumber("rope.scaling.attn_factor") ?? 1;
+  const attention =
+    reader.optionalNumber("rope.scaling.yarn_attn_factor") ??
+    reader.optionalNumber("rope.scaling.attn_factor") ??
+    1;
   // The pair that turns `rotations` times within the original context.
   const pairOf = (rotations: number) =>
     (rotary * Math.log(original / (rotations * 2 * Math.PI))) / (2 * Math.log(base));

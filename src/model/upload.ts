@@ -1,6 +1,7 @@
 /**
- * Weights from the file into device memory. Several pieces are on their way at once: while one is read from the disk
- * into mapped staging memory, others are copied or repacked by the GPU. Host memory stays at the size of the ring.
+ * Weights from the file into device memory. Several pieces are on their way at once: while one is
+ * read from the disk into mapped staging memory, others are copied or repacked by the GPU. Host
+ * memory stays at the size of the ring.
  */
 import { availableParallelism } from "node:os";
 import { repack, repackBlockStep } from "../kernels/repack.ts";
@@ -112,13 +113,19 @@ class Slot {
     const program = this.#fresh ? this.#program : this.#program.reset();
     this.#fresh = false;
     if (kind === "matrix") {
-      const { pipelines, device: { capabilities } } = this.#gpu;
+      const {
+        pipelines,
+        device: { capabilities },
+      } = this.#gpu;
       const planes = planesIn(target, dtype, tensor.valueCount);
       repack({ program, pipelines, capabilities }, { dtype, source, planes, firstBlock });
     } else {
       this.#stageVector(weight, byteSize, target);
     }
-    this.#submission = this.#gpu.timeline.submit(program.seal().commands, `upload of ${tensor.name}`);
+    this.#submission = this.#gpu.timeline.submit(
+      program.seal().commands,
+      `upload of ${tensor.name}`,
+    );
     return byteSize;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The weights that a model asks for: declared by name and shape first, so that everything missing is reported at once
- * and memory is planned before any is taken; filled when the file is loaded.
+ * The weights that a model asks for: declared by name and shape first, so that everything missing
+ * is reported at once and memory is planned before any is taken; filled when the file is loaded.
  */
 import { invariant, UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
@@ -51,14 +51,19 @@ export class Weights {
     }
     let planes: readonly BufferSlice[] | undefined;
     const value: Matrix = {
-      name, dtype, rows, columns,
+      name,
+      dtype,
+      rows,
+      columns,
       get planes() {
         invariant(planes !== undefined, `${name} is not loaded`);
         return planes;
       },
     };
     this.#declared.set(name, {
-      tensor, dtype, value,
+      tensor,
+      dtype,
+      value,
       kind: "matrix",
       byteSize: planeLayout(dtype, tensor.valueCount).byteSize,
       place: (slice) => {
@@ -73,14 +78,16 @@ export class Weights {
     if (tensor === undefined) return missingVector(name);
     let data: BufferSlice | undefined;
     const value: Vector = {
-      name, length,
+      name,
+      length,
       get data() {
         invariant(data !== undefined, `${name} is not loaded`);
         return data;
       },
     };
     this.#declared.set(name, {
-      tensor, value,
+      tensor,
+      value,
       dtype: this.#file.dtypeOf(tensor),
       kind: "vector",
       byteSize: length * 4,
@@ -124,7 +131,8 @@ export class Weights {
       );
     }
     return [...this.#declared.values()].toSorted(
-      (a, b) => a.tensor.fileIndex - b.tensor.fileIndex || a.tensor.offsetBytes - b.tensor.offsetBytes,
+      (a, b) =>
+        a.tensor.fileIndex - b.tensor.fileIndex || a.tensor.offsetBytes - b.tensor.offsetBytes,
     );
   }
 
@@ -134,9 +142,13 @@ export class Weights {
       this.#problems.push(`tensor ${name} is missing`);
       return undefined;
     }
-    const matches = dims.every((dim, i) => tensor.dims[i] === dim) && tensor.dims.slice(dims.length).every((d) => d === 1);
+    const matches =
+      dims.every((dim, i) => tensor.dims[i] === dim) &&
+      tensor.dims.slice(dims.length).every((d) => d === 1);
     if (matches) return tensor;
-    this.#problems.push(`tensor ${name} is [${tensor.dims.join(", ")}] and should be [${dims.join(", ")}]`);
+    this.#problems.push(
+      `tensor ${name} is [${tensor.dims.join(", ")}] and should be [${dims.join(", ")}]`,
+    );
     return undefined;
   }
 }

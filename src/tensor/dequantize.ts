@@ -11,10 +11,22 @@ import { bf16, f16, f32, q40, q41, q50, q51, q80 } from "./dequantize/simple.ts"
 import { blockFormats, type DType } from "./dtype.ts";
 
 const dequantizers: Readonly<Record<DType, BlockDequantizer>> = {
-  F32: f32, F16: f16, BF16: bf16,
-  Q4_0: q40, Q4_1: q41, Q5_0: q50, Q5_1: q51, Q8_0: q80,
-  Q2_K: q2k, Q3_K: q3k, Q4_K: q4k, Q5_K: q5k, Q6_K: q6k,
-  IQ4_NL: iq4nl, IQ4_XS: iq4xs, MXFP4: mxfp4,
+  F32: f32,
+  F16: f16,
+  BF16: bf16,
+  Q4_0: q40,
+  Q4_1: q41,
+  Q5_0: q50,
+  Q5_1: q51,
+  Q8_0: q80,
+  Q2_K: q2k,
+  Q3_K: q3k,
+  Q4_K: q4k,
+  Q5_K: q5k,
+  Q6_K: q6k,
+  IQ4_NL: iq4nl,
+  IQ4_XS: iq4xs,
+  MXFP4: mxfp4,
 };
 
 /**
@@ -22,7 +34,9 @@ const dequantizers: Readonly<Record<DType, BlockDequantizer>> = {
  * Returns `out`.
  */
 export function dequantize(
-  dtype: DType, bytes: Uint8Array, out: Float32Array = new Float32Array(valueCount(dtype, bytes)),
+  dtype: DType,
+  bytes: Uint8Array,
+  out: Float32Array = new Float32Array(valueCount(dtype, bytes)),
 ): Float32Array {
   const { blockValues, blockBytes } = blockFormats[dtype];
   const count = valueCount(dtype, bytes);

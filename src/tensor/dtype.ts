@@ -1,6 +1,7 @@
 /**
- * The GGML types: names, ids and block sizes, as the GGUF specification lists them. One table, used by the file
- * reader, the dequantizers and the kernels. How a block is laid out inside is told in `dequantize.ts`.
+ * The GGML types: names, ids and block sizes, as the GGUF specification lists them. One table, used
+ * by the file reader, the dequantizers and the kernels. How a block is laid out inside is told in
+ * `dequantize.ts`.
  */
 
 export interface BlockFormat {
@@ -38,9 +39,25 @@ export const dtypes = Object.keys(blockFormats) as DType[];
 
 /** Types that exist and that zinc does not compute with, so that an error can name them. */
 export const unsupportedTypeNames: Readonly<Record<number, string>> = {
-  9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S",
-  22: "IQ2_S", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 29: "IQ1_M", 34: "TQ1_0",
-  35: "TQ2_0", 40: "NVFP4", 41: "Q1_0", 42: "Q2_0",
+  9: "Q8_1",
+  15: "Q8_K",
+  16: "IQ2_XXS",
+  17: "IQ2_XS",
+  18: "IQ3_XXS",
+  19: "IQ1_S",
+  21: "IQ3_S",
+  22: "IQ2_S",
+  24: "I8",
+  25: "I16",
+  26: "I32",
+  27: "I64",
+  28: "F64",
+  29: "IQ1_M",
+  34: "TQ1_0",
+  35: "TQ2_0",
+  40: "NVFP4",
+  41: "Q1_0",
+  42: "Q2_0",
 };
 
 /** Ids that GGML once used and has removed. */

@@ -1,6 +1,7 @@
 /**
- * Scratch memory that structs are written into before a Vulkan call. One explicit `ArrayBuffer`, so that its
- * address never changes (views created by length may move), and nothing in it can be collected during a call.
+ * Scratch memory that structs are written into before a Vulkan call. One explicit `ArrayBuffer`, so
+ * that its address never changes (views created by length may move), and nothing in it can be
+ * collected during a call.
  */
 import { ptr, type Pointer } from "bun:ffi";
 import { invariant } from "../errors.ts";
@@ -45,7 +46,10 @@ export class Arena {
   /** The offset of `byteSize` zeroed bytes. */
   allocate(byteSize: number, alignment = 8): number {
     const offset = roundUp(this.#top, alignment);
-    invariant(offset + byteSize <= this.bytes.length, `arena is full: ${offset} + ${byteSize} bytes`);
+    invariant(
+      offset + byteSize <= this.bytes.length,
+      `arena is full: ${offset} + ${byteSize} bytes`,
+    );
     this.#top = offset + byteSize;
     return offset;
   }

@@ -7,27 +7,46 @@ import { BufferUsage, MemoryAllocateFlag, MemoryProperty } from "./constants.ts"
 import type { Device } from "./device.ts";
 import { check } from "./result.ts";
 import {
-  VkBufferCreateInfo, VkBufferDeviceAddressInfo, VkMemoryAllocateFlagsInfo, VkMemoryAllocateInfo,
+  VkBufferCreateInfo,
+  VkBufferDeviceAddressInfo,
+  VkMemoryAllocateFlagsInfo,
+  VkMemoryAllocateInfo,
   VkMemoryRequirements,
 } from "./structs.ts";
 
 /**
- * What memory is for: `device` is the GPU's own and out of the host's sight where that exists; `upload` is
- * written by the host and read once; `step` is small, written by the host and read by kernels; `readback` is
- * written by kernels and read by the host.
+ * What memory is for: `device` is the GPU's own and out of the host's sight where that exists;
+ * `upload` is written by the host and read once; `step` is small, written by the host and read by
+ * kernels; `readback` is written by kernels and read by the host.
  */
 export type MemoryUse = "device" | "upload" | "step" | "readback";
 
 const { DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT, HOST_CACHED } = MemoryProperty;
 const mappable = HOST_VISIBLE | HOST_COHERENT;
 
-/** Wanted and unwanted properties, best first. The last of each is guaranteed by the specification. */
+/**
+ * Wanted and unwanted properties, best first. The last of each is guaranteed by the specification.
+ */
 const preferences: Readonly<Record<MemoryUse, readonly { want: number; avoid: number }[]>> = {
-  // Host-visible device memory may lie in a small or slow window: never for weights if it can be helped.
-  device: [{ want: DEVICE_LOCAL, avoid: HOST_VISIBLE }, { want: DEVICE_LOCAL, avoid: 0 }, { want: 0, avoid: 0 }],
-  upload: [{ want: mappable, avoid: DEVICE_LOCAL }, { want: mappable, avoid: 0 }],
-  step: [{ want: mappable | DEVICE_LOCAL, avoid: 0 }, { want: mappable, avoid: 0 }],
-  readback: [{ want: mappable | HOST_CACHED, avoid: 0 }, { want: mappable, avoid: 0 }],
+  // Host-visible device memory may lie in a small or slow window: never for weights if it can be
+  // helped.
+  device: [
+    { want: DEVICE_LOCAL, avoid: HOST_VISIBLE },
+    { want: DEVICE_LOCAL, avoid: 0 },
+    { want: 0, avoid: 0 },
+  ],
+  upload: [
+    { want: mappable, avoid: DEVICE_LOCAL },
+    { want: mappable, avoid: 0 },
+  ],
+  step: [
+    { want: mappable | DEVICE_LOCAL, avoid: 0 },
+    { want: mappable, avoid: 0 },
+  ],
+  readback: [
+    { want: mappable | HOST_CACHED, avoid: 0 },
+    { want: mappable, avoid: 0 },
+  ],
 };
 
 /** The memory type for a use among those allowed by `typeBits`. */
@@ -65,7 +84,8 @@ export class DeviceBuffer {
     using _ = arena.frame();
     this.device = device;
     this.byteSize = byteSize;
-    const { TRANSFER_SRC, TRANSFER_DST, STORAGE_BUFFER, SHADER_DEVICE_ADDRESS, INDIRECT_BUFFER } = BufferUsage;
+    const { TRANSFER_SRC, TRANSFER_DST, STORAGE_BUFFER, SHADER_DEVICE_ADDRESS, INDIRECT_BUFFER } =
+      BufferUsage;
     const info = arena.put(VkBufferCreateInfo, {
       size: byteSize,
       usage: TRANSFER_SRC | TRANSFER_DST | STORAGE_BUFFER | SHADER_DEVICE_ADDRESS | INDIRECT_BUFFER,
@@ -87,14 +107,20 @@ export class DeviceBuffer {
     if (result !== 0) vk.vkDestroyBuffer(device.handle, this.handle, null);
     check("vkAllocateMemory", result, about);
     this.#memory = memory.u64();
-    check("vkBindBufferMemory", vk.vkBindBufferMemory(device.handle, this.handle, this.#memory, 0n));
+    check(
+      "vkBindBufferMemory",
+      vk.vkBindBufferMemory(device.handle, this.handle, this.#memory, 0n),
+    );
     const addressInfo = arena.put(VkBufferDeviceAddressInfo, { buffer: this.handle });
     this.address = vk.vkGetBufferDeviceAddress(device.handle, addressInfo);
     this.bytes = use === "device" ? undefined : this.#map(size);
   }
 
   slice(offset = 0, byteSize = this.byteSize - offset): BufferSlice {
-    invariant(offset + byteSize <= this.byteSize, `slice ${offset} + ${byteSize} of ${this.byteSize}`);
+    invariant(
+      offset + byteSize <= this.byteSize,
+      `slice ${offset} + ${byteSize} of ${this.byteSize}`,
+    );
     return { buffer: this, offset, byteSize };
   }
 
@@ -133,7 +159,9 @@ export function subslice(slice: BufferSlice, offset: number, byteSize: number): 
   return { buffer: slice.buffer, offset: slice.offset + offset, byteSize };
 }
 
-/** Throws a "memory" error with the numbers unless `byteSize` can be one allocation of the device. */
+/**
+ * Throws a "memory" error with the numbers unless `byteSize` can be one allocation of the device.
+ */
 export function assertAllocatable(device: Capabilities, byteSize: number, label: string): void {
   if (byteSize <= device.limits.allocationBytes) return;
   throw new UserError(

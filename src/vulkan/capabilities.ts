@@ -1,24 +1,38 @@
 /**
- * What a physical device can do, read once into one record of plain data. Kernels pick their variants from it;
- * nothing asks the driver again and nothing compares a device's name.
+ * What a physical device can do, read once into one record of plain data. Kernels pick their
+ * variants from it; nothing asks the driver again and nothing compares a device's name.
  */
 import type { Address, Arena } from "./arena.ts";
 import {
-  ComponentType, DeviceType, MemoryHeapFlag, MemoryProperty, QueueFlag, Scope, ShaderStage,
+  ComponentType,
+  DeviceType,
+  MemoryHeapFlag,
+  MemoryProperty,
+  QueueFlag,
+  Scope,
+  ShaderStage,
   SubgroupFeature,
 } from "./constants.ts";
 import type { CooperativeMatrixFunctions, InstanceFunctions } from "./library.ts";
 import { check } from "./result.ts";
 import {
-  VkCooperativeMatrixPropertiesKHR, VkExtensionProperties,
-  VkPhysicalDeviceCooperativeMatrixFeaturesKHR, VkPhysicalDeviceFeatures2,
-  VkPhysicalDeviceMemoryProperties2, VkPhysicalDevicePCIBusInfoPropertiesEXT,
-  VkPhysicalDeviceProperties, VkPhysicalDeviceProperties2,
+  VkCooperativeMatrixPropertiesKHR,
+  VkExtensionProperties,
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
+  VkPhysicalDeviceFeatures2,
+  VkPhysicalDeviceMemoryProperties2,
+  VkPhysicalDevicePCIBusInfoPropertiesEXT,
+  VkPhysicalDeviceProperties,
+  VkPhysicalDeviceProperties2,
   VkPhysicalDeviceShaderIntegerDotProductFeatures,
-  VkPhysicalDeviceShaderIntegerDotProductProperties, VkPhysicalDeviceSubgroupSizeControlFeatures,
-  VkPhysicalDeviceSubgroupSizeControlProperties, VkPhysicalDeviceVulkan11Properties,
-  VkPhysicalDeviceVulkan11Features, VkPhysicalDeviceVulkan12Features,
-  VkPhysicalDeviceVulkan12Properties, VkQueueFamilyProperties,
+  VkPhysicalDeviceShaderIntegerDotProductProperties,
+  VkPhysicalDeviceSubgroupSizeControlFeatures,
+  VkPhysicalDeviceSubgroupSizeControlProperties,
+  VkPhysicalDeviceVulkan11Properties,
+  VkPhysicalDeviceVulkan11Features,
+  VkPhysicalDeviceVulkan12Features,
+  VkPhysicalDeviceVulkan12Properties,
+  VkQueueFamilyProperties,
 } from "./structs.ts";
 
 export type DeviceKind = "discrete" | "integrated" | "virtual" | "cpu" | "other";
@@ -56,7 +70,12 @@ export interface Capabilities {
   readonly deviceId: number;
   /** [major, minor, patch] of the Vulkan version that the driver offers. */
   readonly apiVersion: readonly [number, number, number];
-  readonly driver: { readonly id: number; readonly name: string; readonly info: string; readonly version: number };
+  readonly driver: {
+    readonly id: number;
+    readonly name: string;
+    readonly info: string;
+    readonly version: number;
+  };
   /** Hexadecimal. */
   readonly deviceUuid: string;
   readonly pipelineCacheUuid: string;
@@ -198,16 +217,24 @@ export function readCapabilities(
 
 function kindOf(deviceType: number): DeviceKind {
   switch (deviceType) {
-    case DeviceType.DISCRETE_GPU: return "discrete";
-    case DeviceType.INTEGRATED_GPU: return "integrated";
-    case DeviceType.VIRTUAL_GPU: return "virtual";
-    case DeviceType.CPU: return "cpu";
-    default: return "other";
+    case DeviceType.DISCRETE_GPU:
+      return "discrete";
+    case DeviceType.INTEGRATED_GPU:
+      return "integrated";
+    case DeviceType.VIRTUAL_GPU:
+      return "virtual";
+    case DeviceType.CPU:
+      return "cpu";
+    default:
+      return "other";
   }
 }
 
 function formatPciAddress(pci: {
-  pciDomain: number; pciBus: number; pciDevice: number; pciFunction: number;
+  pciDomain: number;
+  pciBus: number;
+  pciDevice: number;
+  pciFunction: number;
 }): string {
   const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
   return `${hex(pci.pciDomain, 4)}:${hex(pci.pciBus, 2)}:${hex(pci.pciDevice, 2)}.${pci.pciFunction}`;
@@ -230,7 +257,9 @@ function readProperties(
   modern: boolean,
 ) {
   let next: Address | null = null;
-  const dotProduct = arena.place(VkPhysicalDeviceShaderIntegerDotProductProperties, { pNext: next });
+  const dotProduct = arena.place(VkPhysicalDeviceShaderIntegerDotProductProperties, {
+    pNext: next,
+  });
   if (extensions.has("VK_KHR_shader_integer_dot_product")) next = dotProduct.address;
   const pci = arena.place(VkPhysicalDevicePCIBusInfoPropertiesEXT, { pNext: next });
   if (extensions.has("VK_EXT_pci_bus_info")) next = pci.address;
@@ -301,7 +330,10 @@ function readMatrices(
   const call = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
   check(call, vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(handle, count.address, null));
   const list = arena.placeArray(VkCooperativeMatrixPropertiesKHR, count.u32());
-  check(call, vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(handle, count.address, list.address));
+  check(
+    call,
+    vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR(handle, count.address, list.address),
+  );
   return Array.from({ length: count.u32() }, (_, i) => list.read(i))
     .filter((shape) => shape.scope === Scope.SUBGROUP && shape.AType === shape.BType)
     .map((shape) => ({

@@ -1,4 +1,6 @@
-/** The Vulkan enums and flags that zinc uses, in the specification's names without their prefixes. */
+/**
+ * The Vulkan enums and flags that zinc uses, in the specification's names without their prefixes.
+ */
 
 export const StructureType = {
   APPLICATION_INFO: 0,
@@ -118,12 +120,27 @@ export const Access = {
   HOST_WRITE: 0x4000,
 } as const;
 
-export const SubgroupFeature = { BASIC: 1, VOTE: 2, ARITHMETIC: 4, BALLOT: 8, SHUFFLE: 16 } as const;
+export const SubgroupFeature = {
+  BASIC: 1,
+  VOTE: 2,
+  ARITHMETIC: 4,
+  BALLOT: 8,
+  SHUFFLE: 16,
+} as const;
 
 /** VkComponentTypeKHR. */
 export const ComponentType = {
-  FLOAT16: 0, FLOAT32: 1, FLOAT64: 2, SINT8: 3, SINT16: 4, SINT32: 5, SINT64: 6, UINT8: 7, UINT16: 8,
-  UINT32: 9, UINT64: 10,
+  FLOAT16: 0,
+  FLOAT32: 1,
+  FLOAT64: 2,
+  SINT8: 3,
+  SINT16: 4,
+  SINT32: 5,
+  SINT64: 6,
+  UINT8: 7,
+  UINT16: 8,
+  UINT32: 9,
+  UINT64: 10,
 } as const;
 
 /** VkScopeKHR. */

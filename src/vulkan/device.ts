@@ -2,14 +2,24 @@
 import { Arena, type Address } from "./arena.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Instance, PhysicalDevice } from "./instance.ts";
-import { linkDevice, linkExecutables, type DeviceFunctions, type ExecutableFunctions } from "./library.ts";
+import {
+  linkDevice,
+  linkExecutables,
+  type DeviceFunctions,
+  type ExecutableFunctions,
+} from "./library.ts";
 import { check } from "./result.ts";
 import {
-  VkDeviceCreateInfo, VkPhysicalDeviceCooperativeMatrixFeaturesKHR, VkPhysicalDeviceFeatures2,
-  VkPhysicalDeviceMemoryBudgetPropertiesEXT, VkPhysicalDeviceMemoryProperties2,
+  VkDeviceCreateInfo,
+  VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
+  VkPhysicalDeviceFeatures2,
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT,
+  VkPhysicalDeviceMemoryProperties2,
   VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR,
-  VkPhysicalDeviceShaderIntegerDotProductFeatures, VkPhysicalDeviceSubgroupSizeControlFeatures,
-  VkPhysicalDeviceVulkan11Features, VkPhysicalDeviceVulkan12Features,
+  VkPhysicalDeviceShaderIntegerDotProductFeatures,
+  VkPhysicalDeviceSubgroupSizeControlFeatures,
+  VkPhysicalDeviceVulkan11Features,
+  VkPhysicalDeviceVulkan12Features,
 } from "./structs.ts";
 
 export interface DeviceOptions {
@@ -108,12 +118,17 @@ export class Device {
 /** A queue family without graphics leaves the desktop's own queue alone. */
 function computeFamily(capabilities: Capabilities): number {
   const { queueFamilies } = capabilities;
-  const dedicated = queueFamilies.findIndex(({ compute, graphics, timestampBits }) =>
-    compute && !graphics && timestampBits > 0);
+  const dedicated = queueFamilies.findIndex(
+    ({ compute, graphics, timestampBits }) => compute && !graphics && timestampBits > 0,
+  );
   return dedicated >= 0 ? dedicated : queueFamilies.findIndex((family) => family.compute);
 }
 
-function placeFeatures(arena: Arena, { extensions, features, subgroup }: Capabilities, statistics: boolean) {
+function placeFeatures(
+  arena: Arena,
+  { extensions, features, subgroup }: Capabilities,
+  statistics: boolean,
+) {
   const enabled: string[] = [];
   let next: Address | null = null;
   const enable = (extension: string, when: boolean, feature?: () => Address) => {
@@ -136,7 +151,10 @@ function placeFeatures(arena: Arena, { extensions, features, subgroup }: Capabil
     }),
   );
   enable("VK_KHR_cooperative_matrix", features.cooperativeMatrix, () =>
-    arena.put(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, { pNext: next, cooperativeMatrix: true }),
+    arena.put(VkPhysicalDeviceCooperativeMatrixFeaturesKHR, {
+      pNext: next,
+      cooperativeMatrix: true,
+    }),
   );
   enable("VK_KHR_pipeline_executable_properties", statistics, () =>
     arena.put(VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR, {

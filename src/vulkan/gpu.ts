@@ -1,4 +1,7 @@
-/** An opened device with what everything on it shares: pipelines and the timeline. The owner that closes it all. */
+/**
+ * An opened device with what everything on it shares: pipelines and the timeline. The owner that
+ * closes it all.
+ */
 import { Device } from "./device.ts";
 import { Instance } from "./instance.ts";
 import { Pipelines } from "./pipeline.ts";
@@ -34,8 +37,13 @@ export class Gpu {
     const instance = Instance.create();
     const physical = chooseDevice(instance.devices, options.device);
     const { name, kind } = physical.capabilities;
-    if (kind === "cpu") warn(`running on the processor (${name}): no GPU driver was found or asked for`);
-    const device = Device.open(instance, physical, options.statistics === true ? { statistics: true } : {});
+    if (kind === "cpu")
+      warn(`running on the processor (${name}): no GPU driver was found or asked for`);
+    const device = Device.open(
+      instance,
+      physical,
+      options.statistics === true ? { statistics: true } : {},
+    );
     return new Gpu(instance, device, options);
   }
 

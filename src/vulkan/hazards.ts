@@ -1,6 +1,6 @@
 /**
- * Which dispatches must wait for which: barriers follow from the declared reads and writes. Independent dispatches
- * share an interval between two barriers.
+ * Which dispatches must wait for which: barriers follow from the declared reads and writes.
+ * Independent dispatches share an interval between two barriers.
  */
 import type { BufferSlice } from "./buffer.ts";
 
@@ -40,8 +40,6 @@ function overlapsAny(slices: readonly BufferSlice[], others: readonly BufferSlic
 
 function overlap(a: BufferSlice, b: BufferSlice): boolean {
   return (
-    a.buffer === b.buffer &&
-    a.offset < b.offset + b.byteSize &&
-    b.offset < a.offset + a.byteSize
+    a.buffer === b.buffer && a.offset < b.offset + b.byteSize && b.offset < a.offset + a.byteSize
   );
 }

@@ -1,8 +1,10 @@
 /**
- * The struct language: a C struct is declared once, in the order and with the names of the Vulkan specification,
- * and its size, offsets, writer, reader and TypeScript type all follow from that declaration.
+ * The struct language: a C struct is declared once, in the order and with the names of the Vulkan
+ * specification, and its size, offsets, writer, reader and TypeScript type all follow from that
+ * declaration.
  *
- * Zero is the default of every field, because arena memory starts zeroed; only what differs is written.
+ * Zero is the default of every field, because arena memory starts zeroed; only what differs is
+ * written.
  */
 import { invariant } from "../errors.ts";
 import { roundUp } from "../math.ts";
@@ -67,7 +69,9 @@ export function struct<const F extends StructFields>(name: string, fields: F): S
         if (sibling !== undefined) field.write(arena, at + offsetOf(key), sibling.length);
       }
       for (const [key, member] of Object.entries(value)) {
-        if (member !== undefined) fields[key]?.write(arena, at + offsetOf(key), member);
+        if (member === undefined) continue;
+        const offset = offsetOf(key);
+        fields[key]?.write(arena, at + offset, member);
       }
     },
     read(arena, at) {
@@ -197,7 +201,9 @@ export function ref<F extends StructFields>(target: Struct<F>): Field<Input<F>, 
   };
 }
 
-/** `const T*` to an array; an empty one is a null pointer. Its length goes to the `countOf` member. */
+/**
+ * `const T*` to an array; an empty one is a null pointer. Its length goes to the `countOf` member.
+ */
 export function list<In>(field: Field<In, unknown>): Field<readonly In[], Address> {
   return {
     byteSize: 8,

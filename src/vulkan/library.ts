@@ -1,6 +1,7 @@
 /**
- * The Vulkan loader: its names on each platform, and the prototypes of every function that zinc calls. Functions
- * are resolved through vkGetInstanceProcAddr, so that an old loader's missing exports do no harm.
+ * The Vulkan loader: its names on each platform, and the prototypes of every function that zinc
+ * calls. Functions are resolved through vkGetInstanceProcAddr, so that an old loader's missing
+ * exports do no harm.
  */
 import { dlopen, linkSymbols, type FFITypeOrString, type Pointer } from "bun:ffi";
 import { UserError } from "../errors.ts";
@@ -10,8 +11,11 @@ const loaderNames: Readonly<Record<string, readonly string[]>> = {
   linux: ["libvulkan.so.1", "libvulkan.so"],
   win32: ["vulkan-1.dll"],
   darwin: [
-    "libvulkan.1.dylib", "/opt/homebrew/lib/libvulkan.1.dylib", "/usr/local/lib/libvulkan.1.dylib",
-    "libMoltenVK.dylib", "/opt/homebrew/lib/libMoltenVK.dylib",
+    "libvulkan.1.dylib",
+    "/opt/homebrew/lib/libvulkan.1.dylib",
+    "/usr/local/lib/libvulkan.1.dylib",
+    "libMoltenVK.dylib",
+    "/opt/homebrew/lib/libMoltenVK.dylib",
   ],
 };
 
@@ -36,7 +40,10 @@ const instanceFunctions = {
 } as const;
 
 const cooperativeMatrixFunctions = {
-  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+  vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR: {
+    args: ["ptr", "ptr", "ptr"],
+    returns: "i32",
+  },
 } as const;
 
 const deviceFunctions = {

@@ -22,7 +22,11 @@ export function planPacking(device: Capabilities, pieces: readonly Piece[]): Pac
   for (const piece of pieces) assertAllocatable(device, piece.byteSize, piece.label);
   const largest = Math.max(0, ...pieces.map((piece) => piece.byteSize));
   const limit = Math.max(Math.min(blockBytesMax, device.limits.allocationBytes), largest);
-  return pack(pieces.map((piece) => piece.byteSize), sliceAlignment, limit);
+  return pack(
+    pieces.map((piece) => piece.byteSize),
+    sliceAlignment,
+    limit,
+  );
 }
 
 export class MemoryGroup {
@@ -45,7 +49,8 @@ export class MemoryGroup {
     this.slices = packing.placements.map(({ blockIndex, offset }, i) => {
       const buffer = this.#buffers[blockIndex];
       const piece = pieces[i];
-      if (buffer === undefined || piece === undefined) throw new RangeError("packing and pieces differ");
+      if (buffer === undefined || piece === undefined)
+        throw new RangeError("packing and pieces differ");
       return buffer.slice(offset, piece.byteSize);
     });
   }
@@ -63,7 +68,12 @@ export function freeDeviceBytes(device: Device, marginBytes: number): number {
 }
 
 /** The "does not fit" error with its numbers. */
-export function doesNotFit(what: string, needBytes: number, freeBytes: number, remedy: string): UserError {
+export function doesNotFit(
+  what: string,
+  needBytes: number,
+  freeBytes: number,
+  remedy: string,
+): UserError {
   return new UserError(
     "memory",
     `${what} needs ${formatBytes(needBytes)} and ${formatBytes(freeBytes)} are free`,

@@ -1,4 +1,7 @@
-/** How buffers of known sizes are packed into few large allocations. Numbers only; used to plan and to allocate. */
+/**
+ * How buffers of known sizes are packed into few large allocations. Numbers only; used to plan and
+ * to allocate.
+ */
 import { invariant } from "../errors.ts";
 import { roundUp } from "../math.ts";
 
@@ -28,5 +31,8 @@ export function pack(sizes: readonly number[], alignment: number, blockBytesMax:
     blocks.push(byteSize);
     return { blockIndex: last + 1, offset: 0 };
   });
-  return { blocks: blocks.map((byteSize) => roundUp(Math.max(byteSize, 1), alignment)), placements };
+  // Whole steps, unless the last one would exceed what a device can allocate.
+  const sizeOf = (byteSize: number) =>
+    Math.min(roundUp(Math.max(byteSize, 1), alignment), blockBytesMax);
+  return { blocks: blocks.map(sizeOf), placements };
 }

@@ -1,6 +1,7 @@
 /**
- * Compiled pipelines kept between runs, one file for each device, driver and build of zinc. A file that is
- * damaged or of another driver is ignored; one that cannot be written costs a warning and nothing else.
+ * Compiled pipelines kept between runs, one file for each device, driver and build of zinc. A file
+ * that is damaged or of another driver is ignored; one that cannot be written costs a warning and
+ * nothing else.
  */
 import { ptr } from "bun:ffi";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -12,7 +13,10 @@ import { VkPipelineCacheCreateInfo } from "./structs.ts";
 /** Drivers' caches of all our kernels stay far below this; more is not our file. */
 const fileBytesMax = 256 << 20;
 
-/** VkPipelineCacheHeaderVersionOne: length, version, vendor, device, 16 bytes of UUID; then a checksum of ours. */
+/**
+ * VkPipelineCacheHeaderVersionOne: length, version, vendor, device, 16 bytes of UUID; then a
+ * checksum of ours.
+ */
 const headerBytes = 32;
 const checksumBytes = 8;
 
@@ -30,7 +34,9 @@ export class PipelineCache {
     this.#folder = folder;
     this.#warn = warn;
     const { driver, deviceUuid, pipelineCacheUuid } = capabilities;
-    const key = Bun.hash(`${deviceUuid} ${pipelineCacheUuid} ${driver.id} ${driver.version} ${driver.info}`);
+    const key = Bun.hash(
+      `${deviceUuid} ${pipelineCacheUuid} ${driver.id} ${driver.version} ${driver.info}`,
+    );
     this.#path = folder && join(folder, `pipelines-${key.toString(16)}.bin`);
     using _ = arena.frame();
     const initial = this.#read();
@@ -63,7 +69,9 @@ export class PipelineCache {
     } catch (error) {
       rmSync(temporary, { force: true });
       const reason = error instanceof Error ? error.message : String(error);
-      this.#warn(`the pipeline cache could not be written to ${this.#path} (${reason}); starts stay slow`);
+      this.#warn(
+        `the pipeline cache could not be written to ${this.#path} (${reason}); starts stay slow`,
+      );
     }
   }
 
@@ -78,7 +86,8 @@ export class PipelineCache {
     const call = "vkGetPipelineCacheData";
     check(call, vk.vkGetPipelineCacheData(handle, this.handle, size.address, null));
     const data = new Uint8Array(new ArrayBuffer(Number(size.u64())));
-    if (data.length > 0) check(call, vk.vkGetPipelineCacheData(handle, this.handle, size.address, data));
+    if (data.length > 0)
+      check(call, vk.vkGetPipelineCacheData(handle, this.handle, size.address, data));
     return data.subarray(0, Number(size.u64()));
   }
 
@@ -86,7 +95,8 @@ export class PipelineCache {
     if (this.#path === undefined) return undefined;
     try {
       const file = readFileSync(this.#path);
-      if (file.length <= checksumBytes + headerBytes || file.length > fileBytesMax) return undefined;
+      if (file.length <= checksumBytes + headerBytes || file.length > fileBytesMax)
+        return undefined;
       const data = new Uint8Array(file.length - checksumBytes);
       data.set(file.subarray(checksumBytes));
       return checksum(data).equals(file.subarray(0, checksumBytes)) ? data : undefined;

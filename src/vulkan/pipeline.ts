@@ -1,12 +1,17 @@
-/** Compute pipelines: made from SPIR-V on first use, kept by everything that tells two variants apart. */
+/**
+ * Compute pipelines: made from SPIR-V on first use, kept by everything that tells two variants
+ * apart.
+ */
 import { invariant } from "../errors.ts";
 import { PipelineCreateFlag, PipelineShaderStageCreateFlag, ShaderStage } from "./constants.ts";
 import type { Device } from "./device.ts";
 import { PipelineCache } from "./pipeline-cache.ts";
 import { check, VulkanError } from "./result.ts";
 import {
-  VkComputePipelineCreateInfo, VkPipelineLayoutCreateInfo,
-  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo, VkShaderModuleCreateInfo,
+  VkComputePipelineCreateInfo,
+  VkPipelineLayoutCreateInfo,
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo,
+  VkShaderModuleCreateInfo,
 } from "./structs.ts";
 
 /** What a pipeline is made of. */
@@ -43,10 +48,15 @@ export class Pipelines {
     this.device = device;
     this.#cache = new PipelineCache(device, cacheFolder, warn);
     const info = arena.put(VkPipelineLayoutCreateInfo, {
-      pPushConstantRanges: [{ stageFlags: ShaderStage.COMPUTE, offset: 0, size: pushConstantBytesMax }],
+      pPushConstantRanges: [
+        { stageFlags: ShaderStage.COMPUTE, offset: 0, size: pushConstantBytesMax },
+      ],
     });
     const layout = arena.out();
-    check("vkCreatePipelineLayout", vk.vkCreatePipelineLayout(device.handle, info, null, layout.address));
+    check(
+      "vkCreatePipelineLayout",
+      vk.vkCreatePipelineLayout(device.handle, info, null, layout.address),
+    );
     this.layout = layout.u64();
   }
 
@@ -58,7 +68,8 @@ export class Pipelines {
   get(recipe: PipelineRecipe): Pipeline {
     const { name, constants = [], subgroupSize } = recipe;
     const suffix = subgroupSize === undefined ? "" : ` wave${subgroupSize}`;
-    const label = constants.length === 0 ? `${name}${suffix}` : `${name}(${constants.join()})${suffix}`;
+    const label =
+      constants.length === 0 ? `${name}${suffix}` : `${name}(${constants.join()})${suffix}`;
     const known = this.#pipelines.get(label);
     if (known !== undefined) return known;
     const pipeline = { handle: this.#create(recipe, label), label };
@@ -73,7 +84,8 @@ export class Pipelines {
 
   close(): void {
     const { vk, handle } = this.device;
-    for (const pipeline of this.#pipelines.values()) vk.vkDestroyPipeline(handle, pipeline.handle, null);
+    for (const pipeline of this.#pipelines.values())
+      vk.vkDestroyPipeline(handle, pipeline.handle, null);
     vk.vkDestroyPipelineLayout(handle, this.layout, null);
     this.#cache.close();
   }
@@ -83,13 +95,18 @@ export class Pipelines {
     using _ = arena.frame();
     const { minSize, maxSize, sizeControl } = capabilities.subgroup;
     invariant(
-      subgroupSize === undefined || (sizeControl && subgroupSize >= minSize && subgroupSize <= maxSize),
+      subgroupSize === undefined ||
+        (sizeControl && subgroupSize >= minSize && subgroupSize <= maxSize),
       `${label}: subgroup size ${subgroupSize} of ${minSize}…${maxSize}`,
     );
     const module = arena.out();
     const code = { codeSize: spirv.length, pCode: arena.putBytes(spirv) };
     const moduleInfo = arena.put(VkShaderModuleCreateInfo, code);
-    check("vkCreateShaderModule", vk.vkCreateShaderModule(handle, moduleInfo, null, module.address), label);
+    check(
+      "vkCreateShaderModule",
+      vk.vkCreateShaderModule(handle, moduleInfo, null, module.address),
+      label,
+    );
     const info = arena.put(VkComputePipelineCreateInfo, {
       flags: executables === undefined ? 0 : PipelineCreateFlag.CAPTURE_STATISTICS_KHR,
       stage: {
@@ -99,7 +116,8 @@ export class Pipelines {
             : arena.put(VkPipelineShaderStageRequiredSubgroupSizeCreateInfo, {
                 requiredSubgroupSize: subgroupSize,
               }),
-        flags: subgroupSize === undefined ? 0 : PipelineShaderStageCreateFlag.REQUIRE_FULL_SUBGROUPS,
+        flags:
+          subgroupSize === undefined ? 0 : PipelineShaderStageCreateFlag.REQUIRE_FULL_SUBGROUPS,
         stage: ShaderStage.COMPUTE,
         module: module.u64(),
         pName: "main",
@@ -113,7 +131,12 @@ export class Pipelines {
     });
     const pipeline = arena.out();
     const result = vk.vkCreateComputePipelines(
-      handle, this.#cache.handle, 1, info, null, pipeline.address,
+      handle,
+      this.#cache.handle,
+      1,
+      info,
+      null,
+      pipeline.address,
     );
     vk.vkDestroyShaderModule(handle, module.u64(), null);
     if (result !== 0) throw new VulkanError("vkCreateComputePipelines", result, label);

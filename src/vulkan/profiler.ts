@@ -1,4 +1,6 @@
-/** GPU time of programs from timestamp queries: of each dispatch, summed by label, or of the whole. */
+/**
+ * GPU time of programs from timestamp queries: of each dispatch, summed by label, or of the whole.
+ */
 import { invariant } from "../errors.ts";
 import type { Address } from "./arena.ts";
 import { PipelineStage, QueryResult, QueryType } from "./constants.ts";
@@ -37,7 +39,10 @@ export class Profiler {
   /** Recorded behind a dispatch. */
   mark(commands: Address, label: string, pipeline: string): void {
     this.#marks.push({ label, pipeline });
-    invariant(this.#marks.length < this.#capacity, `more than ${this.#capacity} dispatches to profile`);
+    invariant(
+      this.#marks.length < this.#capacity,
+      `more than ${this.#capacity} dispatches to profile`,
+    );
     const { vk } = this.#device;
     vk.vkCmdWriteTimestamp(commands, PipelineStage.BOTTOM_OF_PIPE, this.#pool, this.#marks.length);
   }
@@ -45,7 +50,10 @@ export class Profiler {
   /** The times of the last submission, which must be done; the longest first. */
   read(): ProfileLine[] {
     const times = readNanoseconds(this.#device, this.#pool, this.#marks.length + 1);
-    const lines = new Map<string, { label: string; pipeline: string; count: number; nanoseconds: number }>();
+    const lines = new Map<
+      string,
+      { label: string; pipeline: string; count: number; nanoseconds: number }
+    >();
     this.#marks.forEach(({ label, pipeline }, i) => {
       const key = `${label}\n${pipeline}`;
       const line = lines.get(key) ?? { label, pipeline, count: 0, nanoseconds: 0 };
@@ -101,11 +109,25 @@ function createPool({ vk, arena, handle }: Device, queryCount: number): bigint {
 }
 
 /** Times since the first query. */
-function readNanoseconds({ vk, handle, capabilities }: Device, pool: bigint, count: number): number[] {
+function readNanoseconds(
+  { vk, handle, capabilities }: Device,
+  pool: bigint,
+  count: number,
+): number[] {
   const ticks = new BigUint64Array(new ArrayBuffer(count * 8));
-  check("vkGetQueryPoolResults", vk.vkGetQueryPoolResults(
-    handle, pool, 0, count, BigInt(count * 8), ticks, 8n, QueryResult.R64 | QueryResult.WAIT,
-  ));
+  check(
+    "vkGetQueryPoolResults",
+    vk.vkGetQueryPoolResults(
+      handle,
+      pool,
+      0,
+      count,
+      BigInt(count * 8),
+      ticks,
+      8n,
+      QueryResult.R64 | QueryResult.WAIT,
+    ),
+  );
   const start = ticks[0] ?? 0n;
   return Array.from(ticks, (tick) => Number(tick - start) * capabilities.limits.timestampPeriodNs);
 }

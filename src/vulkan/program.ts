@@ -1,12 +1,18 @@
 /**
- * A program: an ordered list of dispatches and copies, recorded into one command buffer once and submitted as often
- * as wanted. Whatever changes between submissions lies in buffers that the kernels read.
+ * A program: an ordered list of dispatches and copies, recorded into one command buffer once and
+ * submitted as often as wanted. Whatever changes between submissions lies in buffers that the
+ * kernels read.
  */
 import { invariant } from "../errors.ts";
 import type { Address } from "./arena.ts";
 import type { BufferSlice } from "./buffer.ts";
 import {
-  Access, CommandBufferUsage, CommandPoolCreateFlag, PipelineBindPoint, PipelineStage, ShaderStage,
+  Access,
+  CommandBufferUsage,
+  CommandPoolCreateFlag,
+  PipelineBindPoint,
+  PipelineStage,
+  ShaderStage,
 } from "./constants.ts";
 import type { Device } from "./device.ts";
 import { HazardTracker, type Accesses } from "./hazards.ts";
@@ -14,7 +20,10 @@ import type { Pipeline, Pipelines } from "./pipeline.ts";
 import type { Profiler, ProgramTimer } from "./profiler.ts";
 import { check } from "./result.ts";
 import {
-  VkBufferCopy, VkCommandBufferAllocateInfo, VkCommandBufferBeginInfo, VkCommandPoolCreateInfo,
+  VkBufferCopy,
+  VkCommandBufferAllocateInfo,
+  VkCommandBufferBeginInfo,
+  VkCommandPoolCreateInfo,
   VkMemoryBarrier,
 } from "./structs.ts";
 
@@ -49,7 +58,8 @@ export class Program {
   #sealed = false;
 
   /**
-   * With a profiler, every dispatch stands alone between barriers and is timed; a timer takes the whole program.
+   * With a profiler, every dispatch stands alone between barriers and is timed; a timer takes the
+   * whole program.
    */
   constructor(
     device: Device,
@@ -72,7 +82,10 @@ export class Program {
     check("vkCreateCommandPool", vk.vkCreateCommandPool(handle, poolInfo, null, pool.address));
     this.#pool = pool.u64();
     const commands = arena.out();
-    const info = arena.put(VkCommandBufferAllocateInfo, { commandPool: this.#pool, commandBufferCount: 1 });
+    const info = arena.put(VkCommandBufferAllocateInfo, {
+      commandPool: this.#pool,
+      commandBufferCount: 1,
+    });
     check("vkAllocateCommandBuffers", vk.vkAllocateCommandBuffers(handle, info, commands.address));
     this.commands = commands.pointer();
     this.#begin();
@@ -88,10 +101,18 @@ export class Program {
 
   dispatch(dispatch: Dispatch): void {
     const { vk } = this.#device;
-    const { pipeline, pushConstants, groups: [x, y = 1, z = 1] } = dispatch;
-    const { workgroupCount: [maxX = 0, maxY = 0, maxZ = 0] } = this.#device.capabilities.limits;
-    invariant(x > 0 && x <= maxX && y > 0 && y <= maxY && z > 0 && z <= maxZ,
-      `${dispatch.label}: ${x} × ${y} × ${z} workgroups`);
+    const {
+      pipeline,
+      pushConstants,
+      groups: [x, y = 1, z = 1],
+    } = dispatch;
+    const {
+      workgroupCount: [maxX = 0, maxY = 0, maxZ = 0],
+    } = this.#device.capabilities.limits;
+    invariant(
+      x > 0 && x <= maxX && y > 0 && y <= maxY && z > 0 && z <= maxZ,
+      `${dispatch.label}: ${x} × ${y} × ${z} workgroups`,
+    );
     this.#order(dispatch);
     if (this.#bound !== pipeline) {
       vk.vkCmdBindPipeline(this.commands, PipelineBindPoint.COMPUTE, pipeline.handle);
@@ -110,7 +131,10 @@ export class Program {
 
   copy(source: BufferSlice, target: BufferSlice): void {
     const { vk, arena } = this.#device;
-    invariant(source.byteSize === target.byteSize, `copy of ${source.byteSize} to ${target.byteSize} bytes`);
+    invariant(
+      source.byteSize === target.byteSize,
+      `copy of ${source.byteSize} to ${target.byteSize} bytes`,
+    );
     this.#order({ reads: [source], writes: [target] }, true);
     using _ = arena.frame();
     const region = arena.put(VkBufferCopy, {
@@ -133,8 +157,12 @@ export class Program {
   seal(): this {
     invariant(!this.#sealed, `program ${this.label} is sealed already`);
     // What kernels wrote for the host, and what the next submission reads, must have arrived.
-    this.#barrier(COMPUTE_SHADER | TRANSFER, COMPUTE_SHADER | TRANSFER | HOST,
-      SHADER_WRITE | TRANSFER_WRITE, SHADER_READ | SHADER_WRITE | TRANSFER_READ | TRANSFER_WRITE | HOST_READ);
+    this.#barrier(
+      COMPUTE_SHADER | TRANSFER,
+      COMPUTE_SHADER | TRANSFER | HOST,
+      SHADER_WRITE | TRANSFER_WRITE,
+      SHADER_READ | SHADER_WRITE | TRANSFER_READ | TRANSFER_WRITE | HOST_READ,
+    );
     this.#timer?.end(this.commands);
     check("vkEndCommandBuffer", this.#device.vk.vkEndCommandBuffer(this.commands), this.label);
     this.#sealed = true;
@@ -161,7 +189,9 @@ export class Program {
   #begin(): void {
     const { vk, arena } = this.#device;
     using _ = arena.frame();
-    const info = arena.put(VkCommandBufferBeginInfo, { flags: CommandBufferUsage.SIMULTANEOUS_USE });
+    const info = arena.put(VkCommandBufferBeginInfo, {
+      flags: CommandBufferUsage.SIMULTANEOUS_USE,
+    });
     check("vkBeginCommandBuffer", vk.vkBeginCommandBuffer(this.commands, info), this.label);
     this.#profiler?.begin(this.commands);
     this.#timer?.begin(this.commands);
@@ -187,7 +217,10 @@ export class Program {
   #barrier(fromStages: number, toStages: number, fromAccess: number, toAccess: number): void {
     const { vk, arena } = this.#device;
     using _ = arena.frame();
-    const barrier = arena.put(VkMemoryBarrier, { srcAccessMask: fromAccess, dstAccessMask: toAccess });
+    const barrier = arena.put(VkMemoryBarrier, {
+      srcAccessMask: fromAccess,
+      dstAccessMask: toAccess,
+    });
     vk.vkCmdPipelineBarrier(this.commands, fromStages, toStages, 0, 1, barrier, 0, null, 0, null);
   }
 }

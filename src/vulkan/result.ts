@@ -36,7 +36,11 @@ const meanings: Readonly<Record<number, Meaning>> = {
     says: "the device's memory is full",
     remedy: "close programs that use the GPU, shorten the context with -c, or take a smaller model",
   },
-  [-3]: { name: "VK_ERROR_INITIALIZATION_FAILED", kind: "device", says: "the driver failed to start" },
+  [-3]: {
+    name: "VK_ERROR_INITIALIZATION_FAILED",
+    kind: "device",
+    says: "the driver failed to start",
+  },
   [-4]: {
     name: "VK_ERROR_DEVICE_LOST",
     kind: "failed",

@@ -44,8 +44,8 @@ export function judgeDevices(devices: readonly Candidate[]): Verdict[] {
 }
 
 /**
- * The device to run on. `wish` is an index or a part of a name (any case); without one, the best kind wins and
- * within a kind the larger memory. Throws a "device" error that lists what there is.
+ * The device to run on. `wish` is an index or a part of a name (any case); without one, the best
+ * kind wins and within a kind the larger memory. Throws a "device" error that lists what there is.
  */
 export function chooseDevice<T extends Candidate>(devices: readonly T[], wish?: string): T {
   const verdicts = judgeDevices(devices);
@@ -72,7 +72,8 @@ function wishedDevice<T extends Candidate>(
   verdicts: readonly Verdict[],
   wish: string,
 ): T {
-  const byIndex = /^\d+$/.test(wish);
+  // "7900" is a part of a name.
+  const byIndex = /^\d{1,2}$/.test(wish);
   const position = devices.findIndex((device) =>
     byIndex
       ? device.index === Number(wish)
@@ -120,7 +121,8 @@ function hides(other: Candidate, device: Candidate): boolean {
 
 function sameGpu(a: Capabilities, b: Capabilities): boolean {
   if (a.kind === "cpu" || b.kind === "cpu") return false;
-  if (a.pciAddress !== undefined && b.pciAddress !== undefined) return a.pciAddress === b.pciAddress;
+  if (a.pciAddress !== undefined && b.pciAddress !== undefined)
+    return a.pciAddress === b.pciAddress;
   return a.deviceUuid === b.deviceUuid && /[1-9a-f]/.test(a.deviceUuid);
 }
 

@@ -1,6 +1,7 @@
 /**
- * The Vulkan structs that zinc uses, with the names and order of the specification. Sizes and offsets follow from
- * these declarations and are compared with the C compiler's in `test/vulkan/structs.test.ts`.
+ * The Vulkan structs that zinc uses, with the names and order of the specification. Sizes and
+ * offsets follow from these declarations and are compared with the C compiler's in
+ * `test/vulkan/structs.test.ts`.
  */
 import { StructureType } from "./constants.ts";
 import {
@@ -415,9 +416,10 @@ export const VkPipelineExecutableInfoKHR = struct("VkPipelineExecutableInfoKHR",
   ...header(StructureType.PIPELINE_EXECUTABLE_INFO_KHR), pipeline: handle, executableIndex: u32,
 });
 
+/** `value` is a union of eight bytes, read here as its integer; `format` says what it is. */
 export const VkPipelineExecutableStatisticKHR = struct("VkPipelineExecutableStatisticKHR", {
   ...header(StructureType.PIPELINE_EXECUTABLE_STATISTIC_KHR), name: chars(256),
-  description: chars(256), format: u32, value: u32,
+  description: chars(256), format: u32, value: size64,
 });
 
 // --- Commands and synchronization ---

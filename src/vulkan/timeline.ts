@@ -1,11 +1,17 @@
-/** Submitting work to the queue and waiting for it, on one timeline semaphore that counts submissions. */
+/**
+ * Submitting work to the queue and waiting for it, on one timeline semaphore that counts
+ * submissions.
+ */
 import { invariant, UserError } from "../errors.ts";
 import type { Address } from "./arena.ts";
 import { SemaphoreType } from "./constants.ts";
 import type { Device } from "./device.ts";
 import { check, Result, VulkanError } from "./result.ts";
 import {
-  VkSemaphoreCreateInfo, VkSemaphoreTypeCreateInfo, VkSemaphoreWaitInfo, VkSubmitInfo,
+  VkSemaphoreCreateInfo,
+  VkSemaphoreTypeCreateInfo,
+  VkSemaphoreWaitInfo,
+  VkSubmitInfo,
   VkTimelineSemaphoreSubmitInfo,
 } from "./structs.ts";
 
@@ -15,7 +21,10 @@ const hangTimeoutSeconds = 120;
 export class Timeline {
   readonly #device: Device;
   readonly #semaphore: bigint;
-  /** Structs of the two calls of every step, written once; only values and the command buffer change. */
+  /**
+   * Structs of the two calls of every step, written once; only values and the command buffer
+   * change.
+   */
   readonly #memory: ReturnType<typeof placeSubmission>;
   #submitted = 0;
   #label = "nothing";
@@ -36,7 +45,10 @@ export class Timeline {
     return this.#submitted;
   }
 
-  /** Hands a recorded command buffer to the queue and returns its number. `label` names it if it fails. */
+  /**
+   * Hands a recorded command buffer to the queue and returns its number. `label` names it if it
+   * fails.
+   */
   submit(commands: Address, label: string): number {
     const { arena, vk, queue } = this.#device;
     const memory = this.#memory;
@@ -55,7 +67,11 @@ export class Timeline {
     const { arena, vk, handle, capabilities } = this.#device;
     arena.view.setBigUint64(this.#memory.waitValue, BigInt(number), true);
     const seconds = capabilities.kind === "cpu" ? 86_400 : hangTimeoutSeconds;
-    const result = vk.vkWaitSemaphores(handle, this.#memory.waitInfo, BigInt(seconds) * 1_000_000_000n);
+    const result = vk.vkWaitSemaphores(
+      handle,
+      this.#memory.waitInfo,
+      BigInt(seconds) * 1_000_000_000n,
+    );
     if (result === Result.SUCCESS) return;
     if (result === Result.TIMEOUT) {
       throw new UserError(
@@ -72,7 +88,10 @@ export class Timeline {
     const { arena, vk, handle } = this.#device;
     using _ = arena.frame();
     const value = arena.out();
-    check("vkGetSemaphoreCounterValue", vk.vkGetSemaphoreCounterValue(handle, this.#semaphore, value.address));
+    check(
+      "vkGetSemaphoreCounterValue",
+      vk.vkGetSemaphoreCounterValue(handle, this.#semaphore, value.address),
+    );
     return value.u64() >= BigInt(number);
   }
 
@@ -94,7 +113,10 @@ function placeSubmission({ arena }: Device, semaphore: bigint) {
     arena.view.setBigUint64(at, BigInt(arena.addressOf(target)), true);
   const setCount = (at: number) => arena.view.setUint32(at, 1, true);
   setCount(values.offset + VkTimelineSemaphoreSubmitInfo.offsets.signalSemaphoreValueCount);
-  setPointer(values.offset + VkTimelineSemaphoreSubmitInfo.offsets.pSignalSemaphoreValues, signalValue);
+  setPointer(
+    values.offset + VkTimelineSemaphoreSubmitInfo.offsets.pSignalSemaphoreValues,
+    signalValue,
+  );
   setCount(submit.offset + VkSubmitInfo.offsets.commandBufferCount);
   setPointer(submit.offset + VkSubmitInfo.offsets.pCommandBuffers, commands);
   setCount(submit.offset + VkSubmitInfo.offsets.signalSemaphoreCount);

@@ -1,6 +1,7 @@
 /**
- * The Khronos validation layer, on when ZINC_VALIDATE=1. Its messages go to a log file through the layer's own
- * settings, because a callback into JavaScript from a driver thread is not safe (see Bun's `JSCallback`).
+ * The Khronos validation layer, on when ZINC_VALIDATE=1. Its messages go to a log file through the
+ * layer's own settings, because a callback into JavaScript from a driver thread is not safe (see
+ * Bun's `JSCallback`).
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -28,7 +29,9 @@ export function captureValidationMessages(): void {
     ].join("\n"),
   );
   // The layer reads the C environment, which assignments to process.env do not reach.
-  const libc = dlopen("libc.so.6", { setenv: { args: ["cstring", "cstring", "i32"], returns: "i32" } });
+  const libc = dlopen("libc.so.6", {
+    setenv: { args: ["cstring", "cstring", "i32"], returns: "i32" },
+  });
   libc.symbols.setenv("VK_LAYER_SETTINGS_PATH", settings, 1);
   process.on("exit", removeFolder);
 }

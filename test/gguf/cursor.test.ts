@@ -20,7 +20,24 @@ class CountingSource extends MemorySource {
 
 test("numbers have their widths and byte order", () => {
   const bytes = Uint8Array.of(
-    1, 0xff, 2, 1, 0xfe, 0xff, 4, 3, 2, 1, 0xfd, 0xff, 0xff, 0xff, 0, 0, 0x20, 0xc1,
+    1,
+    0xff,
+    2,
+    1,
+    0xfe,
+    0xff,
+    4,
+    3,
+    2,
+    1,
+    0xfd,
+    0xff,
+    0xff,
+    0xff,
+    0,
+    0,
+    0x20,
+    0xc1,
   );
   const cursor = new Cursor(new MemorySource("m", bytes));
   expect([cursor.u8(), cursor.i8(), cursor.u16(), cursor.i16()]).toEqual([1, -1, 0x0102, -2]);
@@ -31,9 +48,30 @@ test("numbers have their widths and byte order", () => {
 
 test("64-bit numbers are exact as bigints, and as sizes up to 2^53", () => {
   const bytes = Uint8Array.of(
-    1, 0, 0, 0, 0, 0, 0, 0x80,
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x1f, 0,
+    1,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
+    0x80,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0xff,
+    0x1f,
+    0,
   );
   const cursor = new Cursor(new MemorySource("m", bytes));
   expect(cursor.u64()).toBe(2n ** 63n + 1n);
@@ -64,7 +102,12 @@ describe("the border between two pieces", () => {
 
   test("may be anywhere in an array of strings", () => {
     const words = Array.from({ length: 100_000 }, (_, i) => `wörd ${i}`);
-    const bytes = forgeGguf({ pairs: [["words", texts(words)], ["after", text("yes")]] });
+    const bytes = forgeGguf({
+      pairs: [
+        ["words", texts(words)],
+        ["after", text("yes")],
+      ],
+    });
     expect(bytes.length).toBeGreaterThan(6 * pieceBytes);
     const { metadata } = readHeader(new MemorySource("m", bytes));
     const strings = metadata.strings("words");
@@ -82,17 +125,25 @@ describe("the border between two pieces", () => {
 
 describe("only the header is read", () => {
   test("of a file with weights", () => {
-    const source = new CountingSource("m", forgeGguf({
-      pairs: [["a", text("b")]], tensors: [{ name: "w", dims: [2 ** 20], type: "F32" }],
-    }));
+    const source = new CountingSource(
+      "m",
+      forgeGguf({
+        pairs: [["a", text("b")]],
+        tensors: [{ name: "w", dims: [2 ** 20], type: "F32" }],
+      }),
+    );
     readHeader(source);
     expect(source.bytesRead).toBe(pieceBytes);
   });
 
   test("and at most so much of it, whatever the file's size", () => {
     const endless: ByteSource = {
-      name: "endless", sizeBytes: 2 ** 40, readIntoSync: (target) => void target.fill(0),
-      readInto: async () => {}, close: () => {}, [Symbol.dispose]: () => {},
+      name: "endless",
+      sizeBytes: 2 ** 40,
+      readIntoSync: (target) => void target.fill(0),
+      readInto: async () => {},
+      close: () => {},
+      [Symbol.dispose]: () => {},
     };
     const cursor = new Cursor(endless);
     expect(refusalOf(() => cursor.ensure(2 ** 29 + 1), "endless")).toContain(

@@ -3,8 +3,19 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import {
-  appendFileSync, chmodSync, closeSync, ftruncateSync, mkdirSync, mkdtempSync, openSync,
-  readdirSync, rmSync, symlinkSync, truncateSync, writeFileSync, writeSync,
+  appendFileSync,
+  chmodSync,
+  closeSync,
+  ftruncateSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,8 +49,11 @@ describe("is refused:", () => {
     ["a link to itself", "circle.gguf", "cannot open FILE: its symbolic links go in circles"],
     ["a name that is too long", "n".repeat(300), "cannot open FILE: the name is too long"],
     ["a folder", "folder", "FILE is a directory; name a .gguf file"],
-    ["a folder with models", "models",
-      "FILE is a directory; name a file in it, such as FILE/a.gguf"],
+    [
+      "a folder with models",
+      "models",
+      "FILE is a directory; name a file in it, such as FILE/a.gguf",
+    ],
   ])("%s", (_, name, message) => {
     const file = join(root, name);
     expect(refusalOf(() => openGguf(file), file)).toBe(message.replaceAll("FILE", file));
@@ -93,7 +107,8 @@ describe("reading", () => {
     const memory = new Uint8Array(weights.length);
     const step = 2 ** 16;
     const reads = Array.from({ length: 16 }, (_, i) =>
-      file.readInto(memory.subarray(i * step, (i + 1) * step), 0, weightsAt + i * step));
+      file.readInto(memory.subarray(i * step, (i + 1) * step), 0, weightsAt + i * step),
+    );
     await Promise.all(reads);
     expect(memory).toEqual(weights);
   });

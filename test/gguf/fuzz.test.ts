@@ -9,22 +9,24 @@ import { dtypes } from "../../src/tensor/dtype.ts";
 import { forgeGguf, numbers, scalar, text, texts } from "../helpers/gguf-forge.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
 
-const files = [1, 2, 3].map((version) => forgeGguf({
-  version,
-  pairs: [
-    ["general.architecture", text("llama")],
-    ["general.alignment", scalar("u32", 32)],
-    ["llama.block_count", scalar("u32", 2)],
-    ["llama.rope.freq_base", scalar("f32", 10_000)],
-    ["tokenizer.ggml.tokens", texts(["a", "b", "é", "", "😀"])],
-    ["tokenizer.ggml.scores", numbers("f32", [0, -1, -2, -3, -4])],
-    ["tokenizer.ggml.token_type", numbers("i32", [1, 1, 1, 6, 3])],
-    ["tokenizer.ggml.add_bos_token", scalar("bool", true)],
-    ["big", scalar("u64", 2n ** 40n)],
-    ["flags", numbers("bool", [true, false])],
-  ],
-  tensors: dtypes.map((type, i) => ({ name: `blk.${i}.w`, dims: [256], type })),
-}));
+const files = [1, 2, 3].map((version) =>
+  forgeGguf({
+    version,
+    pairs: [
+      ["general.architecture", text("llama")],
+      ["general.alignment", scalar("u32", 32)],
+      ["llama.block_count", scalar("u32", 2)],
+      ["llama.rope.freq_base", scalar("f32", 10_000)],
+      ["tokenizer.ggml.tokens", texts(["a", "b", "é", "", "😀"])],
+      ["tokenizer.ggml.scores", numbers("f32", [0, -1, -2, -3, -4])],
+      ["tokenizer.ggml.token_type", numbers("i32", [1, 1, 1, 6, 3])],
+      ["tokenizer.ggml.add_bos_token", scalar("bool", true)],
+      ["big", scalar("u64", 2n ** 40n)],
+      ["flags", numbers("bool", [true, false])],
+    ],
+    tensors: dtypes.map((type, i) => ({ name: `blk.${i}.w`, dims: [256], type })),
+  }),
+);
 
 /** Uses everything that a header offers. */
 function exercise(bytes: Uint8Array): void {

@@ -9,7 +9,13 @@ import { openGguf, openGgufBytes } from "../../src/gguf/file.ts";
 import { MemorySource } from "../../src/gguf/source.ts";
 import { byteSize, dtypes } from "../../src/tensor/dtype.ts";
 import {
-  forgeGguf, numbers, scalar, text, texts, type ForgedFile, type ForgedValue,
+  forgeGguf,
+  numbers,
+  scalar,
+  text,
+  texts,
+  type ForgedFile,
+  type ForgedValue,
 } from "../helpers/gguf-forge.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
 
@@ -37,11 +43,21 @@ describe("values", () => {
   });
 
   test.each([
-    ["u8", [0, 255]], ["i8", [-1, 1]], ["u16", [65535]], ["i16", [-2]], ["u32", [4294967295]],
-    ["i32", [-5, 5]], ["f32", [0.5, -2]], ["f64", [0.1]], ["bool", [1, 0]],
+    ["u8", [0, 255]],
+    ["i8", [-1, 1]],
+    ["u16", [65535]],
+    ["i16", [-2]],
+    ["u32", [4294967295]],
+    ["i32", [-5, 5]],
+    ["f32", [0.5, -2]],
+    ["f64", [0.1]],
+    ["bool", [1, 0]],
   ] as const)("an array of %s is read as numbers", (type, expected) => {
     // A byte in front, so that the elements are not aligned.
-    const pairs = [["pad", scalar("u8", 1)], ["x", numbers(type, expected)]] as const;
+    const pairs = [
+      ["pad", scalar("u8", 1)],
+      ["x", numbers(type, expected)],
+    ] as const;
     const { metadata } = read({ pairs });
     const found = metadata.get("x");
     expect(found?.type === "numbers" && found.value.elementType).toBe(type);
@@ -50,7 +66,10 @@ describe("values", () => {
 
   test("64-bit integers in arrays stay exact, and become numbers only where they fit", () => {
     const { metadata } = read({
-      pairs: [["big", numbers("u64", [2n ** 63n])], ["small", numbers("i64", [-7n, 2n ** 40n])]],
+      pairs: [
+        ["big", numbers("u64", [2n ** 63n])],
+        ["small", numbers("i64", [-7n, 2n ** 40n])],
+      ],
     });
     const big = metadata.get("big");
     expect(big?.type === "numbers" && big.value.values).toEqual(BigUint64Array.of(2n ** 63n));
@@ -62,7 +81,12 @@ describe("values", () => {
 
   test("strings of an array keep their bytes, valid UTF-8 or not", () => {
     const words = ["", "a", "\u{feff}", "😀".repeat(50), Uint8Array.of(0xe2, 0x82), " "];
-    const { metadata } = read({ pairs: [["x", texts(words)], ["y", text("after")]] });
+    const { metadata } = read({
+      pairs: [
+        ["x", texts(words)],
+        ["y", text("after")],
+      ],
+    });
     const strings = metadata.strings("x");
     expect(strings?.length).toBe(6);
     expect(strings?.at(0)).toBe("");
@@ -75,7 +99,11 @@ describe("values", () => {
   });
 
   test("empty arrays and empty strings are legal", () => {
-    const pairs = [["x", texts([])], ["y", numbers("f32", [])], ["z", text("")]] as const;
+    const pairs = [
+      ["x", texts([])],
+      ["y", numbers("f32", [])],
+      ["z", text("")],
+    ] as const;
     const { metadata } = read({ pairs });
     expect(metadata.strings("x")?.length).toBe(0);
     expect(metadata.numbers("y")).toEqual(new Float32Array(0));
@@ -91,9 +119,14 @@ describe("values", () => {
 describe("typed access", () => {
   const { metadata } = read({
     pairs: [
-      ["words", texts(["a"])], ["floats", numbers("f32", [1])], ["ints", numbers("u8", [1])],
-      ["bools", numbers("bool", [true])], ["text", text("t")], ["minus", scalar("i32", -1)],
-      ["half", scalar("f32", 0.5)], ["huge", scalar("u64", 2n ** 60n)],
+      ["words", texts(["a"])],
+      ["floats", numbers("f32", [1])],
+      ["ints", numbers("u8", [1])],
+      ["bools", numbers("bool", [true])],
+      ["text", text("t")],
+      ["minus", scalar("i32", -1)],
+      ["half", scalar("f32", 0.5)],
+      ["huge", scalar("u64", 2n ** 60n)],
     ],
   });
 
@@ -102,12 +135,18 @@ describe("typed access", () => {
     ["text must be true or false and is string", () => metadata.boolean("text")],
     ["words must be a string and is an array of strings", () => metadata.string("words")],
     ["floats must be an array of strings and is an array of f32", () => metadata.strings("floats")],
-    ["words must be an array of numbers and is an array of strings",
-      () => metadata.numbers("words")],
-    ["floats must be an array of integers and is an array of f32",
-      () => metadata.integers("floats")],
-    ["bools must be an array of integers and is an array of bool",
-      () => metadata.integers("bools")],
+    [
+      "words must be an array of numbers and is an array of strings",
+      () => metadata.numbers("words"),
+    ],
+    [
+      "floats must be an array of integers and is an array of f32",
+      () => metadata.integers("floats"),
+    ],
+    [
+      "bools must be an array of integers and is an array of bool",
+      () => metadata.integers("bools"),
+    ],
     ["ints must be an array of floats and is an array of u8", () => metadata.floats("ints")],
     ["minus is out of range: -1", () => metadata.count("minus")],
     ["half must be an integer and is f32", () => metadata.count("half")],
@@ -130,7 +169,10 @@ describe("tensors", () => {
   test.each([1, 2, 3])("version %i has the same tables", (version) => {
     const bytes = forgeGguf({
       version,
-      pairs: [["a", text("b")], ["words", texts(["x", "yz"])]],
+      pairs: [
+        ["a", text("b")],
+        ["words", texts(["x", "yz"])],
+      ],
       tensors: [
         { name: "one", dims: [3], type: "F32", bytes: new SeededRandom(1).bytes(12) },
         { name: "two", dims: [64, 2, 1, 2], type: "Q4_0", bytes: new SeededRandom(2).bytes(144) },
@@ -143,8 +185,15 @@ describe("tensors", () => {
     const [one, two] = file.tensors;
     expect(one).toMatchObject({ name: "one", dims: [3], valueCount: 3, sizeBytes: 12 });
     expect(two).toMatchObject({
-      name: "two", dims: [64, 2, 1, 2], valueCount: 256, typeId: 2, typeName: "Q4_0", dtype: "Q4_0",
-      fileIndex: 0, offsetBytes: bytes.length - 144, sizeBytes: 144,
+      name: "two",
+      dims: [64, 2, 1, 2],
+      valueCount: 256,
+      typeId: 2,
+      typeName: "Q4_0",
+      dtype: "Q4_0",
+      fileIndex: 0,
+      offsetBytes: bytes.length - 144,
+      sizeBytes: 144,
     });
     expect(file.tensor("two")).toBe(two);
     expect(file.tensor("three")).toBeUndefined();
@@ -161,11 +210,13 @@ describe("tensors", () => {
   });
 
   test.each([31, 32, 33, 1, 0])(
-    "a header that ends %i bytes over the alignment has its data at the next boundary", (over) => {
-      const make = (padding: number) => forgeGguf({
-        pairs: [["pad", text("x".repeat(padding))]],
-        tensors: [{ name: "t", dims: [8], type: "F32", bytes: new SeededRandom(9).bytes(32) }],
-      });
+    "a header that ends %i bytes over the alignment has its data at the next boundary",
+    (over) => {
+      const make = (padding: number) =>
+        forgeGguf({
+          pairs: [["pad", text("x".repeat(padding))]],
+          tensors: [{ name: "t", dims: [8], type: "F32", bytes: new SeededRandom(9).bytes(32) }],
+        });
       // Without padding: 24 + (8 + 3 + 4 + 8) + (8 + 1 + 4 + 8 + 4 + 8) = 80 bytes.
       const bytes = make(16 + over);
       using file = openGgufBytes("m.gguf", bytes);
@@ -179,7 +230,10 @@ describe("tensors", () => {
     const header = read({
       alignment,
       pairs: [["general.alignment", scalar("u32", alignment)]],
-      tensors: [{ name: "a", dims: [1], type: "F32" }, { name: "b", dims: [1], type: "F32" }],
+      tensors: [
+        { name: "a", dims: [1], type: "F32" },
+        { name: "b", dims: [1], type: "F32" },
+      ],
     });
     const [a, b] = header.tensors;
     expect(header.alignmentBytes).toBe(alignment);
@@ -215,7 +269,8 @@ test("a large vocabulary is read in a moment", () => {
   const types = new Array<number>(250_000).fill(1);
   const bytes = forgeGguf({
     pairs: [
-      ["tokenizer.ggml.tokens", texts(tokens)], ["tokenizer.ggml.merges", texts(merges)],
+      ["tokenizer.ggml.tokens", texts(tokens)],
+      ["tokenizer.ggml.merges", texts(merges)],
       ["tokenizer.ggml.token_type", numbers("i32", types)],
     ],
   });

@@ -5,8 +5,19 @@
 import { blockFormats, byteSize, type DType } from "../../src/tensor/dtype.ts";
 
 const valueTypeIds = {
-  u8: 0, i8: 1, u16: 2, i16: 3, u32: 4, i32: 5, f32: 6, bool: 7, string: 8, array: 9, u64: 10,
-  i64: 11, f64: 12,
+  u8: 0,
+  i8: 1,
+  u16: 2,
+  i16: 3,
+  u32: 4,
+  i32: 5,
+  f32: 6,
+  bool: 7,
+  string: 8,
+  array: 9,
+  u64: 10,
+  i64: 11,
+  f64: 12,
 } as const;
 
 type ScalarType = Exclude<keyof typeof valueTypeIds, "string" | "array">;
@@ -83,20 +94,25 @@ export function forgeGguf(file: ForgedFile): Uint8Array<ArrayBuffer> {
  * Parts of a split model: the pairs in the first, `tensors[i]` in part i, `split.*` keys in all.
  */
 export function forgeSplit(
-  pairs: ForgedFile["pairs"], tensors: readonly (readonly ForgedTensor[])[],
+  pairs: ForgedFile["pairs"],
+  tensors: readonly (readonly ForgedTensor[])[],
 ): Uint8Array<ArrayBuffer>[] {
-  return tensors.map((own, i) => forgeGguf({
-    pairs: [
-      ...(i === 0 ? pairs ?? [] : []),
-      ...splitPairs(i, tensors.length, tensors.flat().length),
-    ],
-    tensors: own,
-  }));
+  return tensors.map((own, i) =>
+    forgeGguf({
+      pairs: [
+        ...(i === 0 ? (pairs ?? []) : []),
+        ...splitPairs(i, tensors.length, tensors.flat().length),
+      ],
+      tensors: own,
+    }),
+  );
 }
 
 /** The three keys of a part; `index` counts from 0. */
 export function splitPairs(
-  index: number, count: number, tensorCount: number,
+  index: number,
+  count: number,
+  tensorCount: number,
 ): (readonly [string, ForgedValue])[] {
   return [
     ["split.no", scalar("u16", index)],
@@ -132,7 +148,9 @@ export function texts(values: readonly Text[], count?: number | bigint): ForgedV
 
 /** `count` instead of the true one. */
 export function numbers(
-  type: ScalarType, values: readonly (number | bigint | boolean)[], count?: number | bigint,
+  type: ScalarType,
+  values: readonly (number | bigint | boolean)[],
+  count?: number | bigint,
 ): ForgedValue {
   return (writer) => {
     writer.u32(valueTypeIds.array);
@@ -179,7 +197,17 @@ const setters = {
 >;
 
 const scalarBytes = {
-  u8: 1, i8: 1, bool: 1, u16: 2, i16: 2, u32: 4, i32: 4, f32: 4, f64: 8, u64: 8, i64: 8,
+  u8: 1,
+  i8: 1,
+  bool: 1,
+  u16: 2,
+  i16: 2,
+  u32: 4,
+  i32: 4,
+  f32: 4,
+  f64: 8,
+  u64: 8,
+  i64: 8,
 } as const satisfies Record<ScalarType, number>;
 
 /** Bytes that grow at their end. */

@@ -8,14 +8,29 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 /** Byte offsets of the halves in a block that scale it. */
 const scaleOffsets: Readonly<Record<DType, readonly number[]>> = {
-  F32: [], F16: [], BF16: [], MXFP4: [],
-  Q4_0: [0], Q4_1: [0, 2], Q5_0: [0], Q5_1: [0, 2], Q8_0: [0],
-  Q2_K: [80, 82], Q3_K: [108], Q4_K: [0, 2], Q5_K: [0, 2], Q6_K: [208], IQ4_NL: [0], IQ4_XS: [0],
+  F32: [],
+  F16: [],
+  BF16: [],
+  MXFP4: [],
+  Q4_0: [0],
+  Q4_1: [0, 2],
+  Q5_0: [0],
+  Q5_1: [0, 2],
+  Q8_0: [0],
+  Q2_K: [80, 82],
+  Q3_K: [108],
+  Q4_K: [0, 2],
+  Q5_K: [0, 2],
+  Q6_K: [208],
+  IQ4_NL: [0],
+  IQ4_XS: [0],
 };
 
 /** The bytes of `valueCount` values, which must be whole blocks. */
 export function randomBlocks(
-  dtype: DType, valueCount: number, random: SeededRandom,
+  dtype: DType,
+  valueCount: number,
+  random: SeededRandom,
 ): Uint8Array<ArrayBuffer> {
   const { blockValues, blockBytes } = blockFormats[dtype];
   const bytes = random.bytes((valueCount / blockValues) * blockBytes);

@@ -52,15 +52,15 @@ describe("a block by hand", () => {
 
   test("Q4_0 has values around 0, low nibbles first", () => {
     expect(valuesOf("Q4_0", block("Q4_0", { 0: half, 2: crossing }))).toEqual([
-      -4, -3.5, -3, -2.5, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5,
-      3.5, 3, 2.5, 2, 1.5, 1, 0.5, 0, -0.5, -1, -1.5, -2, -2.5, -3, -3.5, -4,
+      -4, -3.5, -3, -2.5, -2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 3.5, 3, 2.5, 2, 1.5,
+      1, 0.5, 0, -0.5, -1, -1.5, -2, -2.5, -3, -3.5, -4,
     ]);
   });
 
   test("Q4_1 has values from its minimum up", () => {
     expect(valuesOf("Q4_1", block("Q4_1", { 0: half, 2: one, 4: crossing }))).toEqual([
-      1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5,
-      8.5, 8, 7.5, 7, 6.5, 6, 5.5, 5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 1,
+      1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 8.5, 8, 7.5, 7, 6.5, 6, 5.5,
+      5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 1,
     ]);
   });
 
@@ -68,30 +68,36 @@ describe("a block by hand", () => {
     // Bits 1 and 31 are set.
     const bytes = block("Q5_0", { 0: half, 2: [0x02, 0, 0, 0x80], 6: crossing });
     expect(valuesOf("Q5_0", bytes)).toEqual([
-      -8, 0.5, -7, -6.5, -6, -5.5, -5, -4.5, -4, -3.5, -3, -2.5, -2, -1.5, -1, -0.5,
-      -0.5, -1, -1.5, -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5, 0,
+      -8, 0.5, -7, -6.5, -6, -5.5, -5, -4.5, -4, -3.5, -3, -2.5, -2, -1.5, -1, -0.5, -0.5, -1, -1.5,
+      -2, -2.5, -3, -3.5, -4, -4.5, -5, -5.5, -6, -6.5, -7, -7.5, 0,
     ]);
   });
 
   test("Q5_1 takes the fifth bit of value i from bit i", () => {
     const bytes = block("Q5_1", { 0: half, 2: one, 4: [0x02, 0, 0, 0x80], 8: crossing });
     expect(valuesOf("Q5_1", bytes)).toEqual([
-      1, 9.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5,
-      8.5, 8, 7.5, 7, 6.5, 6, 5.5, 5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 9,
+      1, 9.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 8.5, 8, 7.5, 7, 6.5, 6, 5.5,
+      5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 9,
     ]);
   });
 
   test("Q8_0 has signed bytes", () => {
     const bytes = block("Q8_0", { 0: half, 2: [0, 1, 127, 128, 255], 33: 0x81 });
     expect(valuesOf("Q8_0", bytes)).toEqual([
-      0, 0.5, 63.5, -64, -0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -63.5,
+      0, 0.5, 63.5, -64, -0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, 0, -63.5,
     ]);
   });
 
   test("Q2_K has a scale and a minimum for each 16 values", () => {
     const bytes = block("Q2_K", {
-      0: [0x21, 0x03, 0x02], 15: 0x1f, 16: 0b0110, 32: 0b11, 79: 0xc0, 80: one, 82: half,
+      0: [0x21, 0x03, 0x02],
+      15: 0x1f,
+      16: 0b0110,
+      32: 0b11,
+      79: 0xc0,
+      80: one,
+      82: half,
     });
     expect(valuesOf("Q2_K", bytes)).toEqual(
       values([0, 0, 1], [1, 15, -1], [16, 16, 9], [32, 32, 2], [240, 254, -0.5], [255, 255, 44.5]),
@@ -100,8 +106,12 @@ describe("a block by hand", () => {
 
   test("Q3_K has a third bit and signed scales of six bits", () => {
     const bytes = block("Q3_K", {
-      0: [0xfe, ...Array(31).fill(0xff)], 32: [0b01, 0b11], 48: 0b01_0000, 95: 0x80,
-      96: [0x01, 0, 0, 0, 0, 0x03, 0, 0xf0, 0b10, 0b0100, 0, 0x80], 108: half,
+      0: [0xfe, ...Array(31).fill(0xff)],
+      32: [0b01, 0b11],
+      48: 0b01_0000,
+      95: 0x80,
+      96: [0x01, 0, 0, 0, 0, 0x03, 0, 0xf0, 0b10, 0b0100, 0, 0x80],
+      108: half,
     });
     expect(valuesOf("Q3_K", bytes)).toEqual(
       values([0, 0, -1.5], [1, 1, 1.5], [80, 80, -6.5], [255, 255, 15]),
@@ -110,7 +120,11 @@ describe("a block by hand", () => {
 
   test("Q4_K has scales and minima of six bits, some of them in two pieces", () => {
     const bytes = block("Q4_K", {
-      0: one, 2: half, 4: [3, 0, 0, 0x40, 2, 0, 0, 0x80, 0, 0, 0, 0x21], 16: 0x05, 143: 0xf0,
+      0: one,
+      2: half,
+      4: [3, 0, 0, 0x40, 2, 0, 0, 0x80, 0, 0, 0, 0x21],
+      16: 0x05,
+      143: 0xf0,
     });
     expect(valuesOf("Q4_K", bytes)).toEqual(
       values([0, 0, 14], [1, 31, -1], [224, 254, -17], [255, 255, 238]),
@@ -119,8 +133,13 @@ describe("a block by hand", () => {
 
   test("Q5_K adds a fifth bit for each sub-block", () => {
     const bytes = block("Q5_K", {
-      0: one, 2: half, 4: [3, 0, 0, 0x40, 2, 0, 0, 0x80, 0, 0, 0, 0x21],
-      16: 0x01, 47: 0x80, 48: 0x05, 175: 0xf0,
+      0: one,
+      2: half,
+      4: [3, 0, 0, 0x40, 2, 0, 0, 0x80, 0, 0, 0, 0x21],
+      16: 0x01,
+      47: 0x80,
+      48: 0x05,
+      175: 0xf0,
     });
     expect(valuesOf("Q5_K", bytes)).toEqual(
       values([0, 0, 62], [1, 31, -1], [224, 254, -17], [255, 255, 510]),
@@ -129,24 +148,43 @@ describe("a block by hand", () => {
 
   test("Q6_K has signed scales and values around 0", () => {
     const bytes = block("Q6_K", {
-      0: 0x07, 16: 0x40, 127: 0xf0, 128: 0b10, 144: 0b10_0000, 191: 0xc0,
-      192: 2, 197: 1, 207: 0xfd, 208: half,
+      0: 0x07,
+      16: 0x40,
+      127: 0xf0,
+      128: 0b10,
+      144: 0b10_0000,
+      191: 0xc0,
+      192: 2,
+      197: 1,
+      207: 0xfd,
+      208: half,
     });
-    expect(valuesOf("Q6_K", bytes)).toEqual(values(
-      [0, 0, 7], [1, 15, -32], [80, 80, 2], [81, 95, -16], [240, 254, 48], [255, 255, -46.5],
-    ));
+    expect(valuesOf("Q6_K", bytes)).toEqual(
+      values(
+        [0, 0, 7],
+        [1, 15, -32],
+        [80, 80, 2],
+        [81, 95, -16],
+        [240, 254, 48],
+        [255, 255, -46.5],
+      ),
+    );
   });
 
   test("IQ4_NL looks its nibbles up", () => {
     expect(valuesOf("IQ4_NL", block("IQ4_NL", { 0: one, 2: crossing }))).toEqual([
-      -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
-      113, 89, 69, 53, 38, 25, 13, 1, -10, -22, -35, -49, -65, -83, -104, -127,
+      -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113, 113, 89, 69, 53, 38,
+      25, 13, 1, -10, -22, -35, -49, -65, -83, -104, -127,
     ]);
   });
 
   test("IQ4_XS has a scale of six bits for each 32 values", () => {
     const bytes = block("IQ4_XS", {
-      0: half, 2: [0x02, 0x40], 4: [0x02, 0, 0, 0x10], 8: 0x0f, 135: 0x80,
+      0: half,
+      2: [0x02, 0x40],
+      4: [0x02, 0, 0, 0x10],
+      8: 0x0f,
+      135: 0x80,
     });
     expect(valuesOf("IQ4_XS", bytes)).toEqual(
       values([0, 0, 113], [1, 31, -127], [32, 223, 2032], [224, 254, 952.5], [255, 255, -7.5]),
@@ -155,8 +193,8 @@ describe("a block by hand", () => {
 
   test("MXFP4 has a power of two and four-bit floats", () => {
     expect(valuesOf("MXFP4", block("MXFP4", { 0: 128, 1: crossing }))).toEqual([
-      0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12,
-      -12, -8, -6, -4, -3, -2, -1, 0, 12, 8, 6, 4, 3, 2, 1, 0,
+      0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12, -12, -8, -6, -4, -3, -2, -1, 0, 12,
+      8, 6, 4, 3, 2, 1, 0,
     ]);
     // The least scale is below the normal float32 numbers.
     expect(valuesOf("MXFP4", block("MXFP4", { 0: 0, 1: 0x01 }))[0]).toBe(2 ** -128);

@@ -1,8 +1,6 @@
 /** 16-bit floats: every bit pattern, and rounding at the places where it goes wrong. */
 import { describe, expect, test } from "bun:test";
-import {
-  bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat,
-} from "../../src/tensor/half.ts";
+import { bfloatToFloat, floatToBfloat, floatToHalf, halfToFloat } from "../../src/tensor/half.ts";
 
 /** The definition of a half, without the conversions that the code uses. */
 function halfByDefinition(bits: number): number {

@@ -13,9 +13,22 @@ import { SeededRandom } from "../helpers/seeded-random.ts";
  * under.
  */
 const errorBounds: Readonly<Record<DType, number>> = {
-  F32: 0, F16: 0.0004, BF16: 0.003,
-  Q8_0: 0.006, Q6_K: 0.02, Q5_K: 0.04, Q5_0: 0.05, Q5_1: 0.04, Q4_K: 0.08, Q4_0: 0.1, Q4_1: 0.08,
-  IQ4_NL: 0.09, IQ4_XS: 0.09, MXFP4: 0.13, Q3_K: 0.2, Q2_K: 0.35,
+  F32: 0,
+  F16: 0.0004,
+  BF16: 0.003,
+  Q8_0: 0.006,
+  Q6_K: 0.02,
+  Q5_K: 0.04,
+  Q5_0: 0.05,
+  Q5_1: 0.04,
+  Q4_K: 0.08,
+  Q4_0: 0.1,
+  Q4_1: 0.08,
+  IQ4_NL: 0.09,
+  IQ4_XS: 0.09,
+  MXFP4: 0.13,
+  Q3_K: 0.2,
+  Q2_K: 0.35,
 };
 
 function relativeError(wanted: Float32Array, found: Float32Array): number {

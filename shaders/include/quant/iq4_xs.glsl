@@ -1,5 +1,5 @@
-// IQ4_XS: d · (scale - 32) · codebook value, 8 groups of 32 with 6-bit scales. Planes: 128 bytes of nibbles; half d,
-// 16 bits of high scale pairs, 4 bytes of low scale nibbles.
+// IQ4_XS: d · (scale - 32) · codebook value, 8 groups of 32 with 6-bit scales. Planes: 128 bytes of
+// nibbles; half d, 16 bits of high scale pairs, 4 bytes of low scale nibbles.
 #define BLOCK_VALUES 256
 #define UNIT_VALUES 32
 #include "codebook4.glsl"

@@ -1,5 +1,5 @@
-// The order of Q2_K, Q3_K and Q6_K: a half of 128 values lies in 32 bytes, four values a byte, 32 columns apart. A unit
-// is 16 of these bytes: four runs of 16 columns.
+// The order of Q2_K, Q3_K and Q6_K: a half of 128 values lies in 32 bytes, four values a byte, 32
+// columns apart. A unit is 16 of these bytes: four runs of 16 columns.
 #define BLOCK_VALUES 256
 #define UNIT_VALUES 64
 

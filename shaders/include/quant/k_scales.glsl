@@ -1,5 +1,5 @@
-// The eight 6-bit scales and minima of Q4_K and Q5_K in 12 bytes: those of sub-blocks 2·unit and 2·unit + 1.
-// Returns (scale, scale, minimum, minimum).
+// The eight 6-bit scales and minima of Q4_K and Q5_K in 12 bytes: those of sub-blocks 2·unit and
+// 2·unit + 1. Returns (scale, scale, minimum, minimum).
 vec4 kScales(uvec3 packed_, uint unit) {
     const uint shift = 16 * (unit & 1);
     const uint a = packed_.x >> shift;

@@ -1,5 +1,5 @@
-// MXFP4 (OCP microscaling): E2M1 codes with a shared power of two. The codebook is doubled, so the scale is half of
-// the E8M0 value: 2^(e - 128). Planes: 16 bytes of nibbles; one byte e.
+// MXFP4 (OCP microscaling): E2M1 codes with a shared power of two. The codebook is doubled, so the
+// scale is half of the E8M0 value: 2^(e - 128). Planes: 16 bytes of nibbles; one byte e.
 #include "legacy.glsl"
 
 // Exponents 0 and 1 give denormal scales, which have to be built from bits.

@@ -1,5 +1,5 @@
-// Q2_K: d · scale · q - dmin · minimum with 4-bit scales and minima. Planes: 16 bytes of scales, 64 bytes of 2-bit
-// values; halves d and dmin.
+// Q2_K: d · scale · q - dmin · minimum with 4-bit scales and minima. Planes: 16 bytes of scales, 64
+// bytes of 2-bit values; halves d and dmin.
 #include "k_order.glsl"
 
 void unpack(Weights w, uint block, uint unit, out vec4 values[16]) {

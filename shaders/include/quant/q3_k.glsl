@@ -1,5 +1,5 @@
-// Q3_K: d · (scale - 32) · q with q = two low bits - (high bit unset ? 4 : 0). Planes: 32 bytes of high bits, 64 bytes
-// of low bits; 12 bytes of 6-bit scales; half d.
+// Q3_K: d · (scale - 32) · q with q = two low bits - (high bit unset ? 4 : 0). Planes: 32 bytes of
+// high bits, 64 bytes of low bits; 12 bytes of 6-bit scales; half d.
 #include "k_order.glsl"
 
 // Low four bits of scale i: nibble of byte i % 8; high two: a pair of bits in bytes 8 to 11.

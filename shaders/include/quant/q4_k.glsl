@@ -1,5 +1,5 @@
-// Q4_K: d · scale · q - dmin · minimum, 8 sub-blocks of 32. One plane: halves d and dmin, 12 bytes of scales, 128 bytes
-// of nibbles, of which a unit's 32 bytes hold two sub-blocks.
+// Q4_K: d · scale · q - dmin · minimum, 8 sub-blocks of 32. One plane: halves d and dmin, 12 bytes
+// of scales, 128 bytes of nibbles, of which a unit's 32 bytes hold two sub-blocks.
 #define BLOCK_VALUES 256
 #define UNIT_VALUES 64
 #include "k_scales.glsl"

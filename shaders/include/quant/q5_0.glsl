@@ -1,4 +1,5 @@
-// Q5_0: (q - 16) · d, the fifth bit of value j is bit j of qh. Planes: 16 bytes of nibbles; qh; half d.
+// Q5_0: (q - 16) · d, the fifth bit of value j is bit j of qh. Planes: 16 bytes of nibbles; qh;
+// half d.
 #include "legacy.glsl"
 
 void unpack(Weights w, uint block, uint unit, out vec4 values[8]) {

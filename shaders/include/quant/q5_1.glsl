@@ -1,4 +1,5 @@
-// Q5_1: q · d + m with the fifth bits in qh as in Q5_0. Planes: 16 bytes of nibbles; halves d and m, then qh.
+// Q5_1: q · d + m with the fifth bits in qh as in Q5_0. Planes: 16 bytes of nibbles; halves d and
+// m, then qh.
 #include "legacy.glsl"
 
 void unpack(Weights w, uint block, uint unit, out vec4 values[8]) {

@@ -1,5 +1,5 @@
-// Q5_K: as Q4_K, with a fifth bit from qh: bits 2·unit and 2·unit + 1 of each byte. One plane: halves d and dmin,
-// 12 bytes of scales, 32 bytes qh, 128 bytes of nibbles.
+// Q5_K: as Q4_K, with a fifth bit from qh: bits 2·unit and 2·unit + 1 of each byte. One plane:
+// halves d and dmin, 12 bytes of scales, 32 bytes qh, 128 bytes of nibbles.
 #define BLOCK_VALUES 256
 #define UNIT_VALUES 64
 #include "k_scales.glsl"

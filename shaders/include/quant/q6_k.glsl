@@ -1,5 +1,5 @@
-// Q6_K: d · scale · (q - 32) with signed 8-bit scales of 16 values. Planes: 128 bytes of low nibbles, 64 bytes of high
-// pairs, 16 scales; half d.
+// Q6_K: d · scale · (q - 32) with signed 8-bit scales of 16 values. Planes: 128 bytes of low
+// nibbles, 64 bytes of high pairs, 16 scales; half d.
 #include "k_order.glsl"
 
 void unpack(Weights w, uint block, uint unit, out vec4 values[16]) {

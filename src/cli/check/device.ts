@@ -1,4 +1,7 @@
-/** The chosen device: what it can do, what it has free, how fast it reads, and whether every shader compiles. */
+/**
+ * The chosen device: what it can do, what it has free, how fast it reads, and whether every shader
+ * compiles.
+ */
 import { measureReadBandwidth } from "../../kernels/bandwidth.ts";
 import { verify, verifyCases } from "../../kernels/verify/verify.ts";
 import { formatBytes } from "../../math.ts";
@@ -11,27 +14,39 @@ import { failure, ok, skipped, warning, type CheckResult } from "./result.ts";
 export function checkKind({ name, kind, driver, apiVersion }: Capabilities): CheckResult {
   const detail = `${name}, ${kind}, ${driver.name} ${driver.info}, Vulkan ${apiVersion.join(".")}`;
   return kind === "cpu"
-    ? warning("device", `${detail}: this is the processor; install your GPU's driver to use the GPU`)
+    ? warning(
+        "device",
+        `${detail}: this is the processor; install your GPU's driver to use the GPU`,
+      )
     : ok("device", detail);
 }
 
 /** Reported as found: which GPUs should have them is not ours to tell from a name. */
 export function checkMatrixUnits({ cooperativeMatrices, extensions }: Capabilities): CheckResult {
-  const shapes = cooperativeMatrices.map(({ m, n, k, operands, accumulator }) => `${m}×${n}×${k} ${operands}→${accumulator}`);
+  const shapes = cooperativeMatrices.map(
+    ({ m, n, k, operands, accumulator }) => `${m}×${n}×${k} ${operands}→${accumulator}`,
+  );
   if (shapes.length > 0) return ok("matrix units", shapes.slice(0, 6).join(", "));
   const hidden = extensions.has("VK_KHR_cooperative_matrix");
-  return skipped("matrix units", hidden
-    ? "the driver knows VK_KHR_cooperative_matrix and offers no shape"
-    : "the driver does not offer VK_KHR_cooperative_matrix; newer ones may");
+  return skipped(
+    "matrix units",
+    hidden
+      ? "the driver knows VK_KHR_cooperative_matrix and offers no shape"
+      : "the driver does not offer VK_KHR_cooperative_matrix; newer ones may",
+  );
 }
 
 export function checkResizableBar(capabilities: Capabilities): CheckResult {
   const visible = hostVisibleDeviceBytes(capabilities);
   const all = localBytes(capabilities);
-  if (capabilities.kind !== "discrete") return skipped("resizable BAR", "only discrete GPUs have one");
+  if (capabilities.kind !== "discrete")
+    return skipped("resizable BAR", "only discrete GPUs have one");
   return visible * 2 >= all
     ? ok("resizable BAR", `${formatBytes(visible)} of device memory are open to the host`)
-    : ok("resizable BAR", `off: ${formatBytes(visible)} of ${formatBytes(all)} are open to the host; zinc does not need it`);
+    : ok(
+        "resizable BAR",
+        `off: ${formatBytes(visible)} of ${formatBytes(all)} are open to the host; zinc does not need it`,
+      );
 }
 
 export function checkMemory(gpu: Gpu): CheckResult {
@@ -60,13 +75,19 @@ export function checkKernels(gpu: Gpu, progress: Progress): CheckResult {
   for (const [i, verifyCase] of cases.entries()) {
     progress.step(i + 1, cases.length, `${verifyCase.kernel} ${verifyCase.variant}`);
     try {
-      if (verify(gpu, verifyCase).status === "fail") wrong.push(`${verifyCase.kernel} ${verifyCase.variant}`);
+      if (verify(gpu, verifyCase).status === "fail")
+        wrong.push(`${verifyCase.kernel} ${verifyCase.variant}`);
     } catch (error) {
-      wrong.push(`${verifyCase.kernel} ${verifyCase.variant} (${error instanceof Error ? error.message : error})`);
+      wrong.push(
+        `${verifyCase.kernel} ${verifyCase.variant} (${error instanceof Error ? error.message : error})`,
+      );
     }
   }
   return wrong.length === 0
     ? ok("kernels", `${cases.length} compile and compute as they should`)
-    : failure("kernels", `${wrong.length} of ${cases.length} are wrong on this driver: ${wrong.slice(0, 5).join(", ")}; ` +
-      "update the driver, and run zinc verify for the details");
+    : failure(
+        "kernels",
+        `${wrong.length} of ${cases.length} are wrong on this driver: ${wrong.slice(0, 5).join(", ")}; ` +
+          "update the driver, and run zinc verify for the details",
+      );
 }

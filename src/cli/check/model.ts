@@ -18,7 +18,10 @@ export interface ModelFacts {
 }
 
 /** All checks of a file; the facts are null if it cannot be run. */
-export async function checkModel(path: string | undefined, gpu: Gpu | undefined): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
+export async function checkModel(
+  path: string | undefined,
+  gpu: Gpu | undefined,
+): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
   const results: CheckResult[] = [];
   try {
     using file = await openModelFile(path);
@@ -29,8 +32,13 @@ export async function checkModel(path: string | undefined, gpu: Gpu | undefined)
     results.unshift(ok("model", `${name} (${architecture}), ${formatBytes(file.sizeBytes)}`));
     if (gpu === undefined) return { results, facts: null };
     const plan = planMemory(gpu.device, model);
-    results.push(ok("fit", `${formatBytes(plan.weightBytes)} of weights; the longest context is ${plan.contextTokens} of ` +
-      `${model.config.contextLength} tokens (${formatBytes(plan.cacheBytes)})`));
+    results.push(
+      ok(
+        "fit",
+        `${formatBytes(plan.weightBytes)} of weights; the longest context is ${plan.contextTokens} of ` +
+          `${model.config.contextLength} tokens (${formatBytes(plan.cacheBytes)})`,
+      ),
+    );
     const { weightBytes, contextTokens } = plan;
     return { results, facts: { name, architecture, weightBytes, contextTokens } };
   } catch (error) {
@@ -43,17 +51,30 @@ export async function checkModel(path: string | undefined, gpu: Gpu | undefined)
 function checkText(file: GgufFile): CheckResult[] {
   const warnings: string[] = [];
   const tokenizer = createTokenizer(file.metadata, (message) => warnings.push(message));
-  if (tokenizer === undefined) return [skipped("tokenizer", "the file has none; only token ids can be fed")];
+  if (tokenizer === undefined)
+    return [skipped("tokenizer", "the file has none; only token ids can be fed")];
   const results = [
     warnings.length === 0
-      ? ok("tokenizer", `${file.metadata.string("tokenizer.ggml.model")}, ${tokenizer.vocabSize} tokens`)
+      ? ok(
+          "tokenizer",
+          `${file.metadata.string("tokenizer.ggml.model")}, ${tokenizer.vocabSize} tokens`,
+        )
       : warning("tokenizer", warnings.join("; ")),
   ];
   const template = resolveTemplate(file.metadata, tokenizer);
-  if (template === undefined) return [...results, skipped("template", "the file has none; prompts are taken as they are")];
+  if (template === undefined)
+    return [...results, skipped("template", "the file has none; prompts are taken as they are")];
   if (template.problem !== undefined) {
-    return [...results, warning("template", `unusable (${template.problem}); ChatML stands in, or give one with --template`)];
+    return [
+      ...results,
+      warning(
+        "template",
+        `unusable (${template.problem}); ChatML stands in, or give one with --template`,
+      ),
+    ];
   }
-  const dated = template.template.mentions("strftime_now") ? "; it uses the date, so prompts change daily" : "";
+  const dated = template.template.mentions("strftime_now")
+    ? "; it uses the date, so prompts change daily"
+    : "";
   return [...results, ok("template", `usable${dated}`)];
 }

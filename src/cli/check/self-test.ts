@@ -1,4 +1,7 @@
-/** The whole path on the user's own device: the built-in model's logits for a fixed prompt against stored ones. */
+/**
+ * The whole path on the user's own device: the built-in model's logits for a fixed prompt against
+ * stored ones.
+ */
 import { selfTest } from "../../builtin/self-test.ts";
 import { load } from "../../index.ts";
 import { failure, ok, type CheckResult } from "./result.ts";
@@ -10,7 +13,9 @@ export async function checkSelfTest(device: string | undefined): Promise<CheckRe
   using model = await load(undefined, { device, contextTokens: 256 });
   const logits = model.logits(selfTest.tokens);
   const mean = logits.reduce((sum, logit) => sum + logit, 0) / logits.length;
-  const deviation = Math.sqrt(logits.reduce((sum, logit) => sum + (logit - mean) ** 2, 0) / logits.length);
+  const deviation = Math.sqrt(
+    logits.reduce((sum, logit) => sum + (logit - mean) ** 2, 0) / logits.length,
+  );
   const worst = selfTest.logits.reduce((max, [id, expected]) => {
     const difference = Math.abs((logits[id] ?? Number.NaN) - expected);
     return difference <= max ? max : difference;
@@ -19,5 +24,8 @@ export async function checkSelfTest(device: string | undefined): Promise<CheckRe
   const detail = `${selfTest.logits.length} logits of the built-in model, off by ${(error * 100).toFixed(3)}% of their deviation`;
   return error <= bound
     ? ok("self-test", detail)
-    : failure("self-test", `${detail}: this driver computes wrongly; update it, and run zinc verify`);
+    : failure(
+        "self-test",
+        `${detail}: this driver computes wrongly; update it, and run zinc verify`,
+      );
 }

@@ -1,4 +1,7 @@
-/** What lies between zinc and the GPU on this system: drivers, layers, and access to the device files. */
+/**
+ * What lies between zinc and the GPU on this system: drivers, layers, and access to the device
+ * files.
+ */
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { release, type } from "node:os";
 import { join } from "node:path";
@@ -21,7 +24,9 @@ function manifestFolders(kind: "icd.d" | "implicit_layer.d"): string[] {
 function manifests(kind: "icd.d" | "implicit_layer.d"): string[] {
   const found = manifestFolders(kind).flatMap((folder) => {
     try {
-      return readdirSync(folder).filter((name) => name.endsWith(".json")).map((name) => join(folder, name));
+      return readdirSync(folder)
+        .filter((name) => name.endsWith(".json"))
+        .map((name) => join(folder, name));
     } catch {
       return [];
     }
@@ -40,12 +45,18 @@ export function checkDrivers(): CheckResult {
     const missing = forced.split(":").filter((path) => !existsSync(path));
     return missing.length === 0
       ? ok("drivers", `${forced}, as the environment says`)
-      : warning("drivers", `the environment names ${missing.join(", ")}, which does not exist: unset VK_DRIVER_FILES`);
+      : warning(
+          "drivers",
+          `the environment names ${missing.join(", ")}, which does not exist: unset VK_DRIVER_FILES`,
+        );
   }
   const files = manifests("icd.d");
   return files.length > 0
     ? ok("drivers", files.join(", "))
-    : warning("drivers", "none is installed: install your GPU's (Debian, Ubuntu: mesa-vulkan-drivers)");
+    : warning(
+        "drivers",
+        "none is installed: install your GPU's (Debian, Ubuntu: mesa-vulkan-drivers)",
+      );
 }
 
 /** Overlays and recorders sit in every Vulkan program and have crashed some. */
@@ -70,13 +81,19 @@ export function checkRenderNodes(): CheckResult {
   const name = "device files";
   if (process.platform !== "linux") return skipped(name, "only Linux has them");
   const nodes = existsSync("/dev/dri")
-    ? readdirSync("/dev/dri").filter((node) => node.startsWith("renderD")).map((node) => `/dev/dri/${node}`)
+    ? readdirSync("/dev/dri")
+        .filter((node) => node.startsWith("renderD"))
+        .map((node) => `/dev/dri/${node}`)
     : [];
-  if (nodes.length === 0) return skipped(name, "there is no /dev/dri/renderD…: no GPU, or one with a driver of its own");
+  if (nodes.length === 0)
+    return skipped(name, "there is no /dev/dri/renderD…: no GPU, or one with a driver of its own");
   const closed = nodes.filter((node) => !isAccessible(node));
   if (closed.length === 0) return ok(name, nodes.join(", "));
   const group = groupOf(closed[0] ?? "");
-  return warning(name, `no access to ${closed.join(", ")}: run "sudo usermod -aG ${group} $USER" and log in again`);
+  return warning(
+    name,
+    `no access to ${closed.join(", ")}: run "sudo usermod -aG ${group} $USER" and log in again`,
+  );
 }
 
 function isAccessible(path: string): boolean {
@@ -91,7 +108,9 @@ function isAccessible(path: string): boolean {
 function groupOf(path: string): string {
   try {
     const { gid } = statSync(path);
-    const line = readFileSync("/etc/group", "utf8").split("\n").find((entry) => entry.split(":")[2] === String(gid));
+    const line = readFileSync("/etc/group", "utf8")
+      .split("\n")
+      .find((entry) => entry.split(":")[2] === String(gid));
     return line?.split(":")[0] ?? String(gid);
   } catch {
     return "render";

@@ -1,4 +1,7 @@
-/** One thing to verify: a kernel variant on one input, and how far its result may lie from the reference. */
+/**
+ * One thing to verify: a kernel variant on one input, and how far its result may lie from the
+ * reference.
+ */
 import type { KernelContext } from "../kernel.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -22,8 +25,8 @@ export interface VerifyCase {
 export const sumBound = 2e-5;
 
 /**
- * The largest difference, relative to the root mean square of the expected values: single elements may cancel to
- * nothing. A value that is no number is infinitely wrong.
+ * The largest difference, relative to the root mean square of the expected values: single elements
+ * may cancel to nothing. A value that is no number is infinitely wrong.
  */
 export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
   if (actual.length !== expected.length) return Number.POSITIVE_INFINITY;
@@ -34,7 +37,8 @@ export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<num
     squares += want * want;
     const difference = Math.abs((actual[i] ?? Number.NaN) - want);
     // Written so that NaN counts.
-    if (!(difference <= worst)) worst = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
+    if (!(difference <= worst))
+      worst = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
   }
   return squares === 0 ? worst : worst / Math.sqrt(squares / expected.length);
 }

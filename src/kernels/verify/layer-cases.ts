@@ -7,7 +7,12 @@ import { blockTokens } from "../step.ts";
 import { swiglu } from "../swiglu.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
-import { attentionReference, rmsNormReference, ropeReference, swigluReference } from "./reference.ts";
+import {
+  attentionReference,
+  rmsNormReference,
+  ropeReference,
+  swigluReference,
+} from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -24,12 +29,23 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
       const step = uploadStep(bench, plainRows(5), { outputs: [4, 1] });
       const y = bench.floats(5 * width);
       bench.run((context) =>
-        rmsNorm({ ...context, force }, {
-          x: bench.upload(x), weight: bench.vector("weight", weight), y, step, rowCapacity: 5,
-          epsilon: 1e-5, gather: true,
-        }));
+        rmsNorm(
+          { ...context, force },
+          {
+            x: bench.upload(x),
+            weight: bench.vector("weight", weight),
+            y,
+            step,
+            rowCapacity: 5,
+            epsilon: 1e-5,
+            gather: true,
+          },
+        ),
+      );
       const all = rmsNormReference(x, weight, 1e-5);
-      const expected = [4, 1].flatMap((row) => Array.from(all.subarray(row * width, (row + 1) * width)));
+      const expected = [4, 1].flatMap((row) =>
+        Array.from(all.subarray(row * width, (row + 1) * width)),
+      );
       return relativeError(bench.read(y, expected.length), expected);
     },
   };
@@ -47,7 +63,15 @@ const swigluCase: VerifyCase = {
     const step = uploadStep(bench, plainRows(3), { capacity: 4 });
     const y = bench.floats(4 * 260);
     bench.run((context) =>
-      swiglu(context, { gate: bench.upload(gate), up: bench.upload(up), y, step, rowCapacity: 4, width: 260 }));
+      swiglu(context, {
+        gate: bench.upload(gate),
+        up: bench.upload(up),
+        y,
+        step,
+        rowCapacity: 4,
+        width: 260,
+      }),
+    );
     return relativeError(bench.read(y, 3 * 260), swigluReference(gate, up).subarray(0, 3 * 260));
   },
 };
@@ -58,9 +82,17 @@ const ropeRows = [
   { token: 0, position: 33, sequence: 1 },
   { token: 0, position: 95, sequence: 0 },
 ];
-const ropeTables = [[5, 0, 3], [4, 1, 2]];
+const ropeTables = [
+  [5, 0, 3],
+  [4, 1, 2],
+];
 
-function ropeCase(pairs: "neighbours" | "halves", headWidth: number, rotary: number, far: number): VerifyCase {
+function ropeCase(
+  pairs: "neighbours" | "halves",
+  headWidth: number,
+  rotary: number,
+  far: number,
+): VerifyCase {
   const [heads, kvHeads] = [3, 2];
   return {
     kernel: "rope_cache",
@@ -69,25 +101,46 @@ function ropeCase(pairs: "neighbours" | "halves", headWidth: number, rotary: num
     bound: 1e-3,
     run(bench) {
       const random = new Random(headWidth + rotary);
-      const radians = Array.from({ length: rotary / 2 }, (_, i) => far * 10_000 ** ((-2 * i) / rotary));
+      const radians = Array.from(
+        { length: rotary / 2 },
+        (_, i) => far * 10_000 ** ((-2 * i) / rotary),
+      );
       const [query, key, value] = [heads, kvHeads, kvHeads].map((count) =>
-        random.floats(ropeRows.length * count * headWidth)) as [Float32Array, Float32Array, Float32Array];
+        random.floats(ropeRows.length * count * headWidth),
+      ) as [Float32Array, Float32Array, Float32Array];
       const rotatedQuery = bench.upload(query);
       const words = (6 * kvHeads * blockTokens * headWidth) / 2;
       const [keyCache, valueCache] = [bench.floats(words), bench.floats(words)];
       const step = uploadStep(bench, ropeRows, { tables: ropeTables });
       bench.run((context) =>
         ropeCache(context, {
-          query: rotatedQuery, key: bench.upload(key), value: bench.upload(value), keyCache, valueCache,
-          frequencies: bench.upload(rotaryTurns(radians)), step, rowCapacity: ropeRows.length,
-          heads, kvHeads, headWidth, rotary, pairs,
-        }));
+          query: rotatedQuery,
+          key: bench.upload(key),
+          value: bench.upload(value),
+          keyCache,
+          valueCache,
+          frequencies: bench.upload(rotaryTurns(radians)),
+          step,
+          rowCapacity: ropeRows.length,
+          heads,
+          kvHeads,
+          headWidth,
+          rotary,
+          pairs,
+        }),
+      );
       const rotate = (source: Float32Array, count: number) =>
         ropeRows.flatMap(({ position }, row) =>
           Array.from({ length: count }, (_unused, head) => {
             const start = (row * count + head) * headWidth;
-            return ropeReference(source.subarray(start, start + headWidth), position, radians, pairs);
-          }).flat());
+            return ropeReference(
+              source.subarray(start, start + headWidth),
+              position,
+              radians,
+              pairs,
+            );
+          }).flat(),
+        );
       return Math.max(
         // Queries are floats and must be far closer than the halves in the cache.
         relativeError(bench.read(rotatedQuery, query.length), rotate(query, heads)) * 500,
@@ -99,7 +152,12 @@ function ropeCase(pairs: "neighbours" | "halves", headWidth: number, rotary: num
 }
 
 /** What the rows of `ropeRows` left in a cache, row by row and head by head. */
-function readCache(bench: Workbench, cache: Parameters<Workbench["read"]>[0], kvHeads: number, headWidth: number) {
+function readCache(
+  bench: Workbench,
+  cache: Parameters<Workbench["read"]>[0],
+  kvHeads: number,
+  headWidth: number,
+) {
   const halves = new Uint16Array(bench.read(cache).buffer);
   return ropeRows.flatMap(({ position, sequence }) => {
     const block = ropeTables[sequence]?.[Math.floor(position / blockTokens)] ?? 0;
@@ -120,10 +178,17 @@ interface AttentionInput {
   readonly lateMaximum?: number;
 }
 
-function attentionCase(input: AttentionInput, force: Force, variant: string): Omit<VerifyCase, "needs"> {
+function attentionCase(
+  input: AttentionInput,
+  force: Force,
+  variant: string,
+): Omit<VerifyCase, "needs"> {
   const { headWidth, group, position, splits, window, lateMaximum } = input;
   const details = [
-    `head width ${headWidth}`, `${group} query heads`, `${position + 1} keys`, `${splits} parts`,
+    `head width ${headWidth}`,
+    `${group} query heads`,
+    `${position + 1} keys`,
+    `${splits} parts`,
     ...(window === undefined ? [] : [`window ${window}`]),
     ...(lateMaximum === undefined ? [] : [`large scores from ${lateMaximum}`]),
   ];
@@ -153,15 +218,34 @@ function runAttention(bench: Workbench, input: AttentionInput, force: Force): nu
     });
   const keys = cacheOf((token) => (token < lateMaximum ? 0.1 : 8));
   const values = cacheOf(() => 1e4);
-  const rows = [position, Math.floor(position / 2)].map((p) => ({ token: 0, position: p, sequence: 0 }));
+  const rows = [position, Math.floor(position / 2)].map((p) => ({
+    token: 0,
+    position: p,
+    sequence: 0,
+  }));
   const step = uploadStep(bench, rows, { tables: [table] });
   const result = bench.floats(query.length);
   const parts = bench.floats(attentionPartBytes(2, heads, headWidth, splits) / 4);
   bench.run((context) =>
-    attention({ ...context, force }, {
-      query: bench.upload(query), keyCache: bench.upload(keys), valueCache: bench.upload(values),
-      result, parts, step, rowCapacity: 2, heads, kvHeads, headWidth, scale: 0.3, window, splits,
-    }));
+    attention(
+      { ...context, force },
+      {
+        query: bench.upload(query),
+        keyCache: bench.upload(keys),
+        valueCache: bench.upload(values),
+        result,
+        parts,
+        step,
+        rowCapacity: 2,
+        heads,
+        kvHeads,
+        headWidth,
+        scale: 0.3,
+        window,
+        splits,
+      },
+    ),
+  );
   const headAt = (cache: Uint16Array, kvHead: number, token: number) => {
     const block = table[Math.floor(token / blockTokens)] ?? 0;
     const slot = ((block * kvHeads + kvHead) * blockTokens + (token % blockTokens)) * headWidth;
@@ -178,7 +262,8 @@ function runAttention(bench: Workbench, input: AttentionInput, force: Force): nu
         visible.map((token) => headAt(values, kvHead, token)),
         0.3,
       );
-    }).flat());
+    }).flat(),
+  );
   return relativeError(bench.read(result, expected.length), expected);
 }
 

@@ -22,7 +22,11 @@ function embedCase(dtype: DType): VerifyCase {
     bound: 1e-6,
     run(bench) {
       const width = widthOf(dtype, 3);
-      const blocks = randomBlocks(dtype, (9 * width) / blockFormats[dtype].blockValues, new Random(1));
+      const blocks = randomBlocks(
+        dtype,
+        (9 * width) / blockFormats[dtype].blockValues,
+        new Random(1),
+      );
       const table = bench.matrix("table", dtype, 9, width, blocks);
       const tokens = [8, 0, 3, 3, 7];
       const rows = tokens.map((token, position) => ({ token, position, sequence: 0 }));
@@ -31,7 +35,8 @@ function embedCase(dtype: DType): VerifyCase {
       bench.run((context) => embed(context, { table, x, step, rowCapacity: 7, scale: 3 }));
       const values = dequantize(dtype, blocks);
       const expected = tokens.flatMap((token) =>
-        Array.from(values.subarray(token * width, (token + 1) * width), (value) => value * 3));
+        Array.from(values.subarray(token * width, (token + 1) * width), (value) => value * 3),
+      );
       return relativeError(bench.read(x, tokens.length * width), expected);
     },
   };
@@ -50,7 +55,17 @@ interface ProductCase {
 }
 
 function runProduct(bench: Workbench, product: ProductCase): number {
-  const { dtype, rows, blocks, columns, capacity, variant, force, bias, accumulate = false } = product;
+  const {
+    dtype,
+    rows,
+    blocks,
+    columns,
+    capacity,
+    variant,
+    force,
+    bias,
+    accumulate = false,
+  } = product;
   const width = widthOf(dtype, blocks);
   const random = new Random(rows * 31 + width);
   const data = randomBlocks(dtype, (rows * width) / blockFormats[dtype].blockValues, random);
@@ -62,20 +77,31 @@ function runProduct(bench: Workbench, product: ProductCase): number {
   const step = uploadStep(bench, plainRows(columns), { capacity });
   bench.run((context) =>
     matmul(force === undefined ? context : { ...context, force }, {
-      w, x: bench.upload(x), y, step, rowCapacity: capacity, accumulate,
+      w,
+      x: bench.upload(x),
+      y,
+      step,
+      rowCapacity: capacity,
+      accumulate,
       ...(bias === true ? { bias: bench.vector("bias", offsets) } : {}),
       ...(variant === undefined ? {} : { variant }),
-    }));
+    }),
+  );
   const expected = matmulReference(dequantize(dtype, data), x, rows, width, columns);
   for (let i = 0; i < expected.length; i++) {
-    const added = (bias === true ? offsets[i % rows] ?? 0 : 0) + (accumulate ? before[i] ?? 0 : 0);
+    const added =
+      (bias === true ? (offsets[i % rows] ?? 0) : 0) + (accumulate ? (before[i] ?? 0) : 0);
     expected[i] = (expected[i] ?? 0) + added;
   }
   return relativeError(bench.read(y, columns * rows), expected);
 }
 
 const vector = (lanes: number, rows: number, columns: number, subgroups = 1): ProductVariant => ({
-  kernel: "vector", lanes, rows, columns, subgroups,
+  kernel: "vector",
+  lanes,
+  rows,
+  columns,
+  subgroups,
 });
 
 function vectorCases(dtype: DType): VerifyCase[] {
@@ -91,13 +117,27 @@ function vectorCases(dtype: DType): VerifyCase[] {
     return [
       make("1 row of 1 block", { rows: 1, blocks: 1, columns: 1, capacity: 1 }),
       make("65 rows of 3 blocks, 4 lanes, bias", {
-        rows: 65, blocks: 3, columns: 1, capacity: 1, variant: vector(4, 1, 1), bias: true,
+        rows: 65,
+        blocks: 3,
+        columns: 1,
+        capacity: 1,
+        variant: vector(4, 1, 1),
+        bias: true,
       }),
       make("63 rows of 5 blocks, 2 rows each, 3 of 4 columns, added", {
-        rows: 63, blocks: 5, columns: 3, capacity: 4, variant: vector(8, 2, 4), accumulate: true,
+        rows: 63,
+        blocks: 5,
+        columns: 3,
+        capacity: 4,
+        variant: vector(8, 2, 4),
+        accumulate: true,
       }),
       make("129 rows of 2 blocks, 2 subgroups, 5 of 8 columns in groups of 2", {
-        rows: 129, blocks: 2, columns: 5, capacity: 8, variant: vector(8, 4, 2, 2),
+        rows: 129,
+        blocks: 2,
+        columns: 5,
+        capacity: 8,
+        variant: vector(8, 4, 2, 2),
       }),
     ];
   });
@@ -111,8 +151,14 @@ function tileCase(dtype: DType): VerifyCase {
     bound: sumBound,
     run: (bench) =>
       runProduct(bench, {
-        dtype, rows: 65, blocks: 3, columns: 33, capacity: 40, variant: { kernel: "tile" },
-        bias: true, accumulate: true,
+        dtype,
+        rows: 65,
+        blocks: 3,
+        columns: 33,
+        capacity: 40,
+        variant: { kernel: "tile" },
+        bias: true,
+        accumulate: true,
       }),
   };
 }

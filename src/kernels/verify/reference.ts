@@ -1,8 +1,15 @@
-/** Every kernel again, in plain loops and double precision: what the device's results are compared with. */
+/**
+ * Every kernel again, in plain loops and double precision: what the device's results are compared
+ * with.
+ */
 
 /** y[c, r] = Σ w[r, k] · x[c, k] */
 export function matmulReference(
-  w: Float32Array, x: Float32Array, rows: number, width: number, columns: number,
+  w: Float32Array,
+  x: Float32Array,
+  rows: number,
+  width: number,
+  columns: number,
 ): Float64Array {
   const y = new Float64Array(columns * rows);
   for (let c = 0; c < columns; c++) {
@@ -16,7 +23,9 @@ export function matmulReference(
 }
 
 export function rmsNormReference(
-  x: Float32Array, weight: Float32Array, epsilon: number,
+  x: Float32Array,
+  weight: Float32Array,
+  epsilon: number,
 ): Float64Array {
   const width = weight.length;
   const y = new Float64Array(x.length);
@@ -35,7 +44,10 @@ export function swigluReference(gate: Float32Array, up: Float32Array): Float64Ar
 
 /** Rotates the leading `2 · radians.length` values of one head by position · radians. */
 export function ropeReference(
-  head: ArrayLike<number>, position: number, radians: ArrayLike<number>, pairs: "neighbours" | "halves",
+  head: ArrayLike<number>,
+  position: number,
+  radians: ArrayLike<number>,
+  pairs: "neighbours" | "halves",
 ): number[] {
   const result = Array.from(head);
   for (let p = 0; p < radians.length; p++) {
@@ -63,6 +75,9 @@ export function attentionReference(
   const best = Math.max(...scores);
   const weights = scores.map((score) => Math.exp(score - best));
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  return Array.from({ length: values[0]?.length ?? 0 }, (_unused, i) =>
-    values.reduce((sum, value, k) => sum + (weights[k] ?? 0) * (value[i] ?? 0), 0) / total);
+  return Array.from(
+    { length: values[0]?.length ?? 0 },
+    (_unused, i) =>
+      values.reduce((sum, value, k) => sum + (weights[k] ?? 0) * (value[i] ?? 0), 0) / total,
+  );
 }

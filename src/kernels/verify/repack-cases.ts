@@ -21,16 +21,23 @@ function repackCase(dtype: DType): VerifyCase {
       const target = bench.floats(planeLayout(dtype, valueCount).byteSize / 4);
       const planes = planesIn(target, dtype, valueCount);
       const split = 2 * repackBlockStep;
-      for (const [first, end] of [[split, blockCount], [0, split]] as const) {
+      for (const [first, end] of [
+        [split, blockCount],
+        [0, split],
+      ] as const) {
         const source = bench.upload(blocks.subarray(first * blockBytes, end * blockBytes));
         const whole = { ...source, byteSize: (end - first) * blockBytes };
-        bench.run((context) => repack(context, { dtype, source: whole, planes, firstBlock: first }));
+        bench.run((context) =>
+          repack(context, { dtype, source: whole, planes, firstBlock: first }),
+        );
       }
       const expected = bench.matrix("expected", dtype, blockCount, blockValues, blocks);
       return planes.every((plane, i) => {
         const other = expected.planes[i];
         return other !== undefined && Buffer.compare(hostBytes(plane), hostBytes(other)) === 0;
-      }) ? 0 : Number.POSITIVE_INFINITY;
+      })
+        ? 0
+        : Number.POSITIVE_INFINITY;
     },
   };
 }

@@ -7,7 +7,11 @@ import type { Workbench } from "./workbench.ts";
 export function uploadStep(
   bench: Workbench,
   rows: readonly StepRow[],
-  options: { capacity?: number; outputs?: readonly number[]; tables?: readonly (readonly number[])[] } = {},
+  options: {
+    capacity?: number;
+    outputs?: readonly number[];
+    tables?: readonly (readonly number[])[];
+  } = {},
 ): BufferSlice {
   const { capacity = rows.length, outputs = [], tables = [] } = options;
   const shape: StepShape = {

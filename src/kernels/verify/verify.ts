@@ -1,4 +1,7 @@
-/** Runs kernels on the user's own device and compares them with plain loops: `zinc verify` and the kernel tests. */
+/**
+ * Runs kernels on the user's own device and compares them with plain loops: `zinc verify` and the
+ * kernel tests.
+ */
 import type { Gpu } from "../../vulkan/gpu.ts";
 import type { VerifyCase } from "./case.ts";
 import { layerCases } from "./layer-cases.ts";
@@ -17,7 +20,10 @@ export interface Verdict {
 }
 
 /** Runs one case; a variant that the device cannot run is skipped. */
-export function verify(gpu: Gpu, { kernel, variant, name, bound, needs, run }: VerifyCase): Verdict {
+export function verify(
+  gpu: Gpu,
+  { kernel, variant, name, bound, needs, run }: VerifyCase,
+): Verdict {
   const { subgroup } = gpu.device.capabilities;
   const described = { kernel, variant, case: name };
   if (needs === "subgroup" && !(subgroup.arithmetic && subgroup.shuffle)) {

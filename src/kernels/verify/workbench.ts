@@ -58,7 +58,8 @@ export class Workbench {
   run(record: (context: KernelContext) => void): void {
     const { pipelines, device } = this.gpu;
     this.gpu.run("workbench", (program) =>
-      record({ program, pipelines, capabilities: device.capabilities }));
+      record({ program, pipelines, capabilities: device.capabilities }),
+    );
   }
 
   read(slice: BufferSlice, count = slice.byteSize / 4): Float32Array {

@@ -6,7 +6,22 @@ import { readHalf, readNibble, type BlockDequantizer } from "./block.ts";
 
 /** The levels of IQ4_NL and IQ4_XS: denser near 0, where most weights are. */
 export const iq4Levels = Int8Array.of(
-  -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113,
+  -127,
+  -104,
+  -83,
+  -65,
+  -49,
+  -35,
+  -22,
+  -10,
+  1,
+  13,
+  25,
+  38,
+  53,
+  69,
+  89,
+  113,
 );
 
 /**
@@ -35,7 +50,12 @@ export const mxfp4: BlockDequantizer = (view, at, out, to) => {
 };
 
 function lookUp(
-  view: DataView, qs: number, levels: Int8Array, scale: number, out: Float32Array, to: number,
+  view: DataView,
+  qs: number,
+  levels: Int8Array,
+  scale: number,
+  out: Float32Array,
+  to: number,
 ): void {
   for (let i = 0; i < 32; i++) {
     const level = levels[readNibble(view, qs + (i & 15), i >> 4)] ?? 0;
