@@ -52,7 +52,13 @@ function variantsOf(source: string): Variant[] {
       })),
     );
   }
-  return variants;
+  const excluded = [...text.matchAll(/^\/\/ @except (.+)$/gm)].map(([, list]) =>
+    (list ?? "").trim().split(/\s+/),
+  );
+  return variants.filter(({ name }) => {
+    const values = name.split(".").slice(1);
+    return !excluded.some((list) => list.every((value) => values.includes(value)));
+  });
 }
 
 /** Compiles what changed, as many at a time as there are cores, and returns the SPIR-V by name. */

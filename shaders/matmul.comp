@@ -74,7 +74,7 @@ void main() {
     for (uint firstUnit = 0; firstUnit < width / UNIT_VALUES; firstUnit += SLICE_UNITS) {
         loadTiles(firstRow, firstColumn, columnCount, firstUnit);
         barrier();
-        [[unroll]] for (uint k = 0; k < SLICE / 4; k++) {
+        for (uint k = 0; k < SLICE / 4; k++) {
             vec4 a[PATCH];
             [[unroll]] for (uint r = 0; r < PATCH; r++) {
                 a[r] = tileW[patchRow + r * (TILE_ROWS / PATCH)][k];

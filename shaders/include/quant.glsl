@@ -1,25 +1,16 @@
-// Weights of one GGML type, as they lie in device memory (src/tensor/planes.ts), and how to
-// dequantize them.
+// Weights of one GGML type, as they lie in device memory (src/tensor/planes.ts), and how they are
+// read. A unit is what one invocation reads at once: UNIT_VALUES values of a block, in quads of four
+// neighbouring columns; quadColumn(unit, quad) is the first column of a quad, within the block.
 //
-// Each type defines BLOCK_VALUES, UNIT_VALUES and
-//   void unpack(Weights w, uint block, uint unit, out vec4 values[UNIT_QUADS])
-//   uint quadColumn(uint unit, uint quad)
-// A unit is what one invocation reads at once: UNIT_VALUES values of a block, as UNIT_QUADS vec4s,
-// of which each holds four neighbouring columns; quadColumn says which, within the block.
+// Each quantized type defines BLOCK_VALUES, UNIT_VALUES, quadColumn and
+//   void unpackCodes(Weights w, uint block, uint unit, out uint codes[], out vec2 affines[])
+// codes[quad] holds four codes as bytes (signed with SIGNED_CODES, else below 64); affines[run] is
+// (scale, offset) of four quads: value = scale · code - offset.
 struct Weights {
     Uint4s q;  // first plane
     Uints s;   // second plane: scales
     Uints t;   // third plane
 };
-
-vec4 unsignedBytes(uint word) {
-    return vec4(word & 0xFF, (word >> 8) & 0xFF, (word >> 16) & 0xFF, word >> 24);
-}
-
-vec4 signedBytes(uint word) {
-    const int w = int(word);
-    return vec4(bitfieldExtract(w, 0, 8), bitfieldExtract(w, 8, 8), bitfieldExtract(w, 16, 8), w >> 24);
-}
 
 // A plane of halves, two in a word.
 float halfAt(Uints plane, uint index) {
@@ -68,3 +59,27 @@ uint spreadBits(uint bits, uint to) {
 
 const uint UNIT_QUADS = UNIT_VALUES / 4;
 const uint BLOCK_UNITS = BLOCK_VALUES / UNIT_VALUES;
+
+#ifndef PLAIN_VALUES
+const uint UNIT_RUNS = UNIT_VALUES / 16;
+
+vec4 codeValues(uint word) {
+#ifdef SIGNED_CODES
+    const int w = int(word);
+    return vec4(bitfieldExtract(w, 0, 8), bitfieldExtract(w, 8, 8), bitfieldExtract(w, 16, 8),
+                w >> 24);
+#else
+    return vec4(word & 0xFF, (word >> 8) & 0xFF, (word >> 16) & 0xFF, word >> 24);
+#endif
+}
+
+// The values of a unit as floats; plain types define this themselves.
+void unpack(Weights w, uint block, uint unit, out vec4 values[UNIT_QUADS]) {
+    uint codes[UNIT_QUADS];
+    vec2 affines[UNIT_RUNS];
+    unpackCodes(w, block, unit, codes, affines);
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
+        values[q] = affines[q / 4].x * codeValues(codes[q]) - affines[q / 4].y;
+    }
+}
+#endif

@@ -34,6 +34,13 @@ float clusterSum(float value, const uint lanes) {
     for (uint step_ = lanes / 2; step_ > 0; step_ /= 2) value += subgroupShuffleXor(value, step_);
     return value;
 }
+
+float clusterMax(float value, const uint lanes) {
+    for (uint step_ = lanes / 2; step_ > 0; step_ /= 2) {
+        value = max(value, subgroupShuffleXor(value, step_));
+    }
+    return value;
+}
 #else
 shared float reducePartial[WORKGROUP];
 
@@ -49,17 +56,20 @@ float clusterSum(float value, const uint lanes) {
     return reducePartial[self - self % lanes];
 }
 
-float workgroupSum(float value) { return clusterSum(value, WORKGROUP); }
-
-float workgroupMax(float value) {
+float clusterMax(float value, const uint lanes) {
     const uint self = gl_LocalInvocationID.x;
     barrier();
     reducePartial[self] = value;
     barrier();
-    for (uint step_ = WORKGROUP / 2; step_ > 0; step_ /= 2) {
-        if (self < step_) reducePartial[self] = max(reducePartial[self], reducePartial[self + step_]);
+    for (uint step_ = lanes / 2; step_ > 0; step_ /= 2) {
+        if (self % lanes < step_) {
+            reducePartial[self] = max(reducePartial[self], reducePartial[self + step_]);
+        }
         barrier();
     }
-    return reducePartial[0];
+    return reducePartial[self - self % lanes];
 }
+
+float workgroupSum(float value) { return clusterSum(value, WORKGROUP); }
+float workgroupMax(float value) { return clusterMax(value, WORKGROUP); }
 #endif

@@ -1,8 +1,11 @@
 /** Attention of query rows over the paged cache. */
 import { invariant } from "../errors.ts";
-import type { BufferSlice } from "../vulkan/buffer.ts";
+import type { Matrix } from "../tensor/tensor.ts";
+import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
+import { activationKind } from "./activations.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { quantize } from "./quantize.ts";
 import { teamOf } from "./reduction.ts";
 
 export const attentionKernel = defineKernel("attention", {
@@ -32,8 +35,13 @@ export interface Attention {
   readonly query: BufferSlice;
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
-  /** [rowCapacity, heads, headWidth], written. */
+  /** [rowCapacity, heads, headWidth], written as `reader` will read it. */
   readonly result: BufferSlice;
+  /** The matrix that the result goes through. */
+  readonly reader: Matrix;
+  /** Scratch of `attentionFloats` floats a row. */
+  readonly workspace: BufferSlice;
+  readonly deterministic: boolean;
   /** Scratch of `attentionPartBytes`, needed if `splits` > 1. */
   readonly parts?: BufferSlice | undefined;
   readonly step: BufferSlice;
@@ -58,7 +66,24 @@ export function attentionPartBytes(
   return splits === 1 ? 0 : rows * heads * splits * (headWidth + partHeader) * 4;
 }
 
+/** Floats of workspace a row. */
+export function attentionFloats(heads: number, headWidth: number): number {
+  return heads * headWidth;
+}
+
 export function attention(context: KernelContext, args: Attention): void {
+  const { reader: w, rowCapacity, deterministic, heads, headWidth, workspace, step } = args;
+  if (activationKind(context, { w, rowCapacity, deterministic }) === "float") {
+    attend(context, args);
+    return;
+  }
+  const width = heads * headWidth;
+  const floats = subslice(workspace, 0, rowCapacity * width * 4);
+  attend(context, { ...args, result: floats });
+  quantize(context, { x: floats, y: args.result, width, step, rowCapacity });
+}
+
+function attend(context: KernelContext, args: Attention): void {
   const { query, keyCache, valueCache, result, parts, step, rowCapacity, heads, kvHeads } = args;
   const { headWidth, scale, window = 0xffff_ffff, splits } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);

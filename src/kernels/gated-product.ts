@@ -1,45 +1,72 @@
 /** The first half of a gated feed-forward: normalization, gate and up products, activation. */
-import type { Matrix, Vector } from "../tensor/tensor.ts";
+import type { Matrix } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
+import { activationKind } from "./activations.ts";
+import type { GateFunction } from "./gate.ts";
+import { glu } from "./glu.ts";
 import type { KernelContext } from "./kernel.ts";
-import { normedProducts, normedProductsFloats } from "./normed-products.ts";
-import { swiglu } from "./swiglu.ts";
+import { linear } from "./linear.ts";
+import { isLinear, matmul } from "./matmul.ts";
+import { quantize } from "./quantize.ts";
+import { normedProductsFloats, prepareRows, type NormedRows } from "./normed-products.ts";
 
-export interface GatedProduct {
-  /** [rowCapacity, width] */
-  readonly x: BufferSlice;
-  readonly norm: Vector;
-  readonly epsilon: number;
+export interface GatedProduct extends NormedRows {
   readonly gate: Matrix;
   readonly up: Matrix;
-  /** [rowCapacity, gate.rows], written. */
+  readonly activation: GateFunction;
+  /** [rowCapacity, gate.rows], written as `reader` will read it. */
   readonly y: BufferSlice;
+  /** The matrix of the second half. */
+  readonly reader: Matrix;
   /** Scratch of `gatedProductFloats` floats a row. */
   readonly workspace: BufferSlice;
-  readonly step: BufferSlice;
-  readonly rowCapacity: number;
-  readonly deterministic: boolean;
 }
 
 /** Floats of workspace a row. */
 export function gatedProductFloats(width: number, feedForward: number): number {
-  return normedProductsFloats(width) + feedForward;
+  return normedProductsFloats(width) + 2 * feedForward;
 }
 
-/** y = silu(Gate · norm(x)) ⊙ (Up · norm(x)) */
+/** y = act(Gate · norm(x)) ⊙ (Up · norm(x)) */
 export function gatedProduct(context: KernelContext, args: GatedProduct): void {
-  const { gate, up, y, workspace, ...input } = args;
-  const { rowCapacity, step } = input;
+  const { gate, up, rowCapacity, deterministic } = args;
+  const fuses =
+    gate.dtype === up.dtype && isLinear(context, { w: gate, rowCapacity, deterministic });
+  if (fuses) gatedLinear(context, args);
+  else gatedInSteps(context, args);
+}
+
+/** All in one dispatch, or in two if several rows have to be normalized first. */
+function gatedLinear(context: KernelContext, args: GatedProduct): void {
+  const { gate, up, y, reader, activation, step, rowCapacity, deterministic } = args;
+  const product = {
+    w: gate,
+    gated: { up, gate: activation },
+    activation: activationKind(context, { w: gate, rowCapacity, deterministic }),
+    y,
+    yActivation: activationKind(context, { w: reader, rowCapacity, deterministic }),
+    step,
+    rowCapacity,
+  };
+  if (rowCapacity === 1 && !deterministic) {
+    linear(context, { ...product, x: args.x, norm: { weight: args.norm, epsilon: args.epsilon } });
+  } else {
+    linear(context, { ...product, x: prepareRows(context, args, [gate])(gate) });
+  }
+}
+
+function gatedInSteps(context: KernelContext, args: GatedProduct): void {
+  const { gate, up, y, reader, activation, step, rowCapacity, deterministic, workspace } = args;
+  const rows = { step, rowCapacity };
   const width = gate.rows;
+  const byteSize = rowCapacity * width * 4;
   const first = rowCapacity * normedProductsFloats(gate.columns) * 4;
-  const upY = subslice(workspace, first, rowCapacity * width * 4);
-  normedProducts(context, {
-    ...input,
-    workspace,
-    products: [
-      { w: gate, y },
-      { w: up, y: upY },
-    ],
-  });
-  swiglu(context, { gate: y, up: upY, y, step, rowCapacity, width });
+  const gateY = subslice(workspace, first, byteSize);
+  const upY = subslice(workspace, first + byteSize, byteSize);
+  const prepared = prepareRows(context, args, [gate, up]);
+  matmul(context, { w: gate, x: prepared(gate), y: gateY, deterministic, ...rows });
+  matmul(context, { w: up, x: prepared(up), y: upY, deterministic, ...rows });
+  const isFloat = activationKind(context, { w: reader, rowCapacity, deterministic }) === "float";
+  glu(context, { gate: gateY, up: upY, y: isFloat ? y : gateY, activation, width, ...rows });
+  if (!isFloat) quantize(context, { x: gateY, y, width, ...rows });
 }

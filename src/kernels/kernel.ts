@@ -16,6 +16,7 @@ import {
 } from "../vulkan/layout.ts";
 import type { Pipelines } from "../vulkan/pipeline.ts";
 import type { Groups, Program } from "../vulkan/program.ts";
+import type { ActivationKind } from "./activations.ts";
 import { spirvOf } from "./module.ts";
 import type { Reduction } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
@@ -26,7 +27,11 @@ export interface KernelContext {
   readonly pipelines: Pipelines;
   readonly capabilities: Capabilities;
   /** Overrules what the device would get: for checking the other variants on it. */
-  readonly force?: { readonly reduction?: Reduction; readonly subgroupSize?: number };
+  readonly force?: {
+    readonly reduction?: Reduction;
+    readonly subgroupSize?: number;
+    readonly activation?: ActivationKind;
+  };
 }
 
 type AccessKind = "read" | "write" | "update";

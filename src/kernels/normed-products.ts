@@ -1,8 +1,11 @@
 /** What every block begins with: RMS normalization, and several products of the normalized rows. */
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
+import { activationKind, type ActivationKind } from "./activations.ts";
 import type { KernelContext } from "./kernel.ts";
+import { linear } from "./linear.ts";
 import { matmul } from "./matmul.ts";
+import { quantize } from "./quantize.ts";
 import { rmsNorm } from "./rms-norm.ts";
 
 export interface Product {
@@ -12,28 +15,77 @@ export interface Product {
   readonly y: BufferSlice;
 }
 
-export interface NormedProducts {
-  /** [rowCapacity, width] */
+export interface NormedRows {
+  /** [rowCapacity, width]: the residual stream. */
   readonly x: BufferSlice;
   readonly norm: Vector;
   readonly epsilon: number;
-  readonly products: readonly Product[];
   /** Scratch of `normedProductsFloats` floats a row. */
   readonly workspace: BufferSlice;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly deterministic: boolean;
+  /** Take the step's output rows only. */
+  readonly outputs?: boolean;
 }
 
-/** Floats of workspace a row. */
+export interface NormedProducts extends NormedRows {
+  readonly products: readonly Product[];
+}
+
+/** Floats of workspace a row: the normalized rows as floats, and as codes with steps. */
 export function normedProductsFloats(width: number): number {
-  return width;
+  return 2 * width;
 }
 
 /** y = W · norm(x) + bias, for each product. */
 export function normedProducts(context: KernelContext, args: NormedProducts): void {
-  const { x, norm, epsilon, products, workspace, ...rows } = args;
-  const normed = subslice(workspace, 0, rows.rowCapacity * norm.length * 4);
-  rmsNorm(context, { x, weight: norm, y: normed, epsilon, ...rows });
-  for (const { w, bias, y } of products) matmul(context, { w, bias, x: normed, y, ...rows });
+  const { norm, epsilon, x, products, step, rowCapacity, deterministic, outputs = false } = args;
+  if (rowCapacity === 1 && !deterministic) {
+    const one = { x, norm: { weight: norm, epsilon }, step, rowCapacity, outputs };
+    for (const { w, bias, y } of products) {
+      const activation = activationKind(context, { w, rowCapacity, deterministic });
+      linear(context, { ...one, w, bias, y, activation });
+    }
+    return;
+  }
+  const prepared = prepareRows(
+    context,
+    args,
+    products.map(({ w }) => w),
+  );
+  for (const { w, bias, y } of products) {
+    const reader = { w, rowCapacity, deterministic };
+    matmul(context, { ...reader, bias, y, x: prepared(w), step, outputs });
+  }
+}
+
+/** Normalizes rows once for each kind of activation that the matrices read; returns where they are. */
+export function prepareRows(
+  context: KernelContext,
+  { x, norm, epsilon, workspace, step, rowCapacity, deterministic, outputs = false }: NormedRows,
+  readers: readonly Matrix[],
+): (w: Matrix) => BufferSlice {
+  const kindOf = (w: Matrix) => activationKind(context, { w, rowCapacity, deterministic });
+  const kinds = new Set(readers.map(kindOf));
+  const byteSize = rowCapacity * norm.length * 4;
+  const memory = {
+    float: subslice(workspace, 0, byteSize),
+    int8: subslice(workspace, byteSize, byteSize),
+  } as const satisfies Record<ActivationKind, BufferSlice>;
+  const rows = { step, rowCapacity };
+  if (kinds.has("float") || outputs) {
+    rmsNorm(context, { x, weight: norm, y: memory.float, epsilon, gather: outputs, ...rows });
+  }
+  if (kinds.has("int8")) {
+    const width = norm.length;
+    // Output rows are gathered by the norm, so that they only have to be quantized here.
+    quantize(
+      context,
+      outputs
+        ? { x: memory.float, y: memory.int8, width, outputs, ...rows }
+        : { x, y: memory.int8, width, norm: { weight: norm, epsilon }, ...rows },
+    );
+  }
+  return (w) => memory[kindOf(w)];
 }

@@ -3,13 +3,12 @@
  * grouped-query attention with rotary embedding and a SwiGLU feed-forward.
  */
 import type { GgufFile } from "../gguf/file.ts";
-import { attention } from "../kernels/attention.ts";
+import { attention, attentionFloats } from "../kernels/attention.ts";
 import { embed } from "../kernels/embed.ts";
 import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { matmul } from "../kernels/matmul.ts";
 import { normedProducts } from "../kernels/normed-products.ts";
-import { rmsNorm } from "../kernels/rms-norm.ts";
 import { ropeCache, rotaryTurns } from "../kernels/rope-cache.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { ConfigReader, type ModelConfig } from "./config.ts";
@@ -44,7 +43,7 @@ interface Shape {
 }
 
 /** Floats a row of each activation. */
-type Scratch = "x" | "query" | "key" | "value" | "attended" | "gated" | "outputs";
+type Scratch = "x" | "query" | "key" | "value" | "attended" | "gated";
 
 export class Llama implements Model {
   readonly config: ModelConfig;
@@ -94,14 +93,16 @@ export class Llama implements Model {
       value: kvHeads * headWidth,
       attended: heads * headWidth,
       gated: feedForward,
-      outputs: width,
     };
-    this.workspace = gatedProductFloats(width, feedForward);
+    this.workspace = Math.max(
+      gatedProductFloats(width, feedForward),
+      attentionFloats(heads, headWidth),
+    );
     this.tables = { frequencies: rotaryTurns(this.#rope.radians) };
   }
 
   record(context: KernelContext, pass: Pass): void {
-    const { step, rowCapacity, outputCapacity, logits, deterministic } = pass;
+    const { step, rowCapacity, outputCapacity, logits, workspace, deterministic } = pass;
     const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
     embed(context, { table: this.#embedding, x: s.x, step, rowCapacity });
@@ -110,10 +111,17 @@ export class Llama implements Model {
       this.#feedForward(context, pass, layer);
     });
     if (outputCapacity === 0) return;
-    const rows = { step, rowCapacity: outputCapacity };
-    const [x, y] = [s.x, s.outputs];
-    rmsNorm(context, { x, weight: this.#outputNorm, y, epsilon, gather: true, ...rows });
-    matmul(context, { w: this.#output, x: y, y: logits, outputs: true, deterministic, ...rows });
+    normedProducts(context, {
+      x: s.x,
+      norm: this.#outputNorm,
+      epsilon,
+      products: [{ w: this.#output, y: logits }],
+      outputs: true,
+      step,
+      rowCapacity: outputCapacity,
+      workspace,
+      deterministic,
+    });
   }
 
   /** x += Output · Attention(RoPE(Query · h), RoPE(Key · h), Value · h) with h = norm(x) */
@@ -155,6 +163,9 @@ export class Llama implements Model {
       query: s.query,
       ...caches,
       result: s.attended,
+      reader: layer.output,
+      workspace,
+      deterministic,
       parts: pass.attentionParts,
       heads,
       kvHeads,
@@ -187,7 +198,9 @@ export class Llama implements Model {
       epsilon,
       gate,
       up,
+      activation: "silu",
       y: s.gated,
+      reader: down,
       workspace,
       ...rows,
     });

@@ -1,4 +1,5 @@
 // BF16: the upper half of an F32, eight values in 16 bytes.
+#define PLAIN_VALUES
 #define BLOCK_VALUES 8
 #define UNIT_VALUES 8
 

@@ -1,4 +1,5 @@
 // F16: IEEE half precision, eight values in 16 bytes.
+#define PLAIN_VALUES
 #define BLOCK_VALUES 8
 #define UNIT_VALUES 8
 

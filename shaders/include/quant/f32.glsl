@@ -1,4 +1,5 @@
 // F32: plain values, taken eight at a time.
+#define PLAIN_VALUES
 #define BLOCK_VALUES 8
 #define UNIT_VALUES 8
 

@@ -2,11 +2,11 @@
 #include "legacy.glsl"
 #include "codebook4.glsl"
 
-void unpack(Weights w, uint block, uint unit, out vec4 values[8]) {
-    const float d = halfAt(w.s, block);
+void unpackCodes(Weights w, uint block, uint unit, out uint codes[8], out vec2 affines[2]) {
     const uvec4 words = w.q.at[block];
     [[unroll]] for (uint i = 0; i < 4; i++) {
-        values[i] = d * codebookValues(lowNibbles(words[i]));
-        values[i + 4] = d * codebookValues(highNibbles(words[i]));
+        codes[i] = codebookValues(words[i] & 0x0F0F0F0F);
+        codes[i + 4] = codebookValues((words[i] >> 4) & 0x0F0F0F0F);
     }
+    spread(vec2(halfAt(w.s, block), 0), affines);
 }

@@ -6,14 +6,16 @@
 
 uint quadColumn(uint unit, uint quad) { return 32 * unit + 4 * quad; }
 
-void unpack(Weights w, uint block, uint unit, out vec4 values[8]) {
+void unpackCodes(Weights w, uint block, uint unit, out uint codes[8], out vec2 affines[2]) {
+    const uvec4 words = w.q.at[8 * block + unit];
+    [[unroll]] for (uint i = 0; i < 4; i++) {
+        codes[i] = codebookValues(words[i] & 0x0F0F0F0F);
+        codes[i + 4] = codebookValues((words[i] >> 4) & 0x0F0F0F0F);
+    }
     const uint head = w.s.at[2 * block];
     const uint low = (w.s.at[2 * block + 1] >> (4 * unit)) & 15;
     const uint high = (head >> (16 + 2 * unit)) & 3;
     const float scale = unpackHalf2x16(head).x * float(int(low | (high << 4)) - 32);
-    const uvec4 words = w.q.at[8 * block + unit];
-    [[unroll]] for (uint i = 0; i < 4; i++) {
-        values[i] = scale * codebookValues(words[i] & 0x0F0F0F0F);
-        values[i + 4] = scale * codebookValues((words[i] >> 4) & 0x0F0F0F0F);
-    }
+    affines[0] = vec2(scale, 0);
+    affines[1] = affines[0];
 }

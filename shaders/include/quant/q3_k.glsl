@@ -9,7 +9,7 @@ float scale6(Uints plane, uint block, uint i) {
     return float(int((low & 15) | ((high & 3) << 4)) - 32);
 }
 
-void unpack(Weights w, uint block, uint unit, out vec4 values[16]) {
+void unpackCodes(Weights w, uint block, uint unit, out uint codes[16], out vec2 affines[4]) {
     const uint base = 6 * block;
     const uvec4 high = w.q.at[base + (unit & 1)];
     const uvec4 words = w.q.at[base + 2 + unit];
@@ -17,9 +17,10 @@ void unpack(Weights w, uint block, uint unit, out vec4 values[16]) {
     [[unroll]] for (uint run = 0; run < 4; run++) {
         const float scale = d * scale6(w.s, block, runScale(unit, run));
         const uint bit = 4 * (unit / 2) + run;
+        affines[run] = vec2(scale, 4 * scale);
         [[unroll]] for (uint i = 0; i < 4; i++) {
-            const uint q3 = ((words[i] >> (2 * run)) & 0x03030303) | (((high[i] >> bit) & 0x01010101) << 2);
-            values[4 * run + i] = scale * (unsignedBytes(q3) - 4.0);
+            const uint low = (words[i] >> (2 * run)) & 0x03030303;
+            codes[4 * run + i] = low | (((high[i] >> bit) & 0x01010101) << 2);
         }
     }
 }

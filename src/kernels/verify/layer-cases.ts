@@ -1,18 +1,15 @@
 /** Norms, activations, rotary embedding with the cache, and attention. */
 import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
+import type { Matrix } from "../../tensor/tensor.ts";
 import { attention, attentionPartBytes } from "../attention.ts";
+import { glu } from "../glu.ts";
+import type { GateFunction } from "../gate.ts";
 import { rmsNorm } from "../rms-norm.ts";
 import { ropeCache, rotaryTurns } from "../rope-cache.ts";
 import { blockTokens } from "../step.ts";
-import { swiglu } from "../swiglu.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
-import {
-  attentionReference,
-  rmsNormReference,
-  ropeReference,
-  swigluReference,
-} from "./reference.ts";
+import { attentionReference, rmsNormReference, ropeReference, gluReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -51,30 +48,34 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
   };
 }
 
-const swigluCase: VerifyCase = {
-  kernel: "swiglu",
-  variant: "f32",
-  name: "3 of 4 rows, width 260, gates from -100 to 100",
-  bound: 1e-5,
-  run(bench) {
-    const random = new Random(7);
-    const gate = random.floats(4 * 260, 100);
-    const up = random.floats(4 * 260);
-    const step = uploadStep(bench, plainRows(3), { capacity: 4 });
-    const y = bench.floats(4 * 260);
-    bench.run((context) =>
-      swiglu(context, {
-        gate: bench.upload(gate),
-        up: bench.upload(up),
-        y,
-        step,
-        rowCapacity: 4,
-        width: 260,
-      }),
-    );
-    return relativeError(bench.read(y, 3 * 260), swigluReference(gate, up).subarray(0, 3 * 260));
-  },
-};
+function gluCase(activation: GateFunction): VerifyCase {
+  return {
+    kernel: "glu",
+    variant: activation,
+    name: "3 of 4 rows, width 260, gates from -100 to 100",
+    bound: 1e-5,
+    run(bench) {
+      const random = new Random(7);
+      const gate = random.floats(4 * 260, 100);
+      const up = random.floats(4 * 260);
+      const step = uploadStep(bench, plainRows(3), { capacity: 4 });
+      const y = bench.floats(4 * 260);
+      bench.run((context) =>
+        glu(context, {
+          gate: bench.upload(gate),
+          up: bench.upload(up),
+          activation,
+          y,
+          step,
+          rowCapacity: 4,
+          width: 260,
+        }),
+      );
+      const expected = gluReference(gate, up, activation).subarray(0, 3 * 260);
+      return relativeError(bench.read(y, 3 * 260), expected);
+    },
+  };
+}
 
 /** Positions far apart, in two sequences whose cache blocks are interleaved and out of order. */
 const ropeRows = [
@@ -168,6 +169,9 @@ function readCache(
   });
 }
 
+/** Any matrix that reads its activations as floats. */
+const plainReader: Matrix = { name: "reader", dtype: "F32", rows: 1, columns: 1, planes: [] };
+
 interface AttentionInput {
   readonly headWidth: number;
   readonly group: number;
@@ -234,6 +238,9 @@ function runAttention(bench: Workbench, input: AttentionInput, force: Force): nu
         keyCache: bench.upload(keys),
         valueCache: bench.upload(values),
         result,
+      reader: plainReader,
+      workspace: result,
+      deterministic: false,
         parts,
         step,
         rowCapacity: 2,
@@ -281,7 +288,8 @@ export const layerCases: readonly VerifyCase[] = [
     ...[4, 64, 260, 4096].map((width) => ({ ...normCase(width, force, variant), ...rest })),
     ...attentionInputs.map((input) => ({ ...attentionCase(input, force, variant), ...rest })),
   ]),
-  swigluCase,
+  gluCase("silu"),
+  gluCase("gelu"),
   ropeCase("neighbours", 64, 64, 1),
   ropeCase("halves", 128, 128, 1),
   ropeCase("halves", 80, 32, 1000),

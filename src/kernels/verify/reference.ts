@@ -2,6 +2,7 @@
  * Every kernel again, in plain loops and double precision: what the device's results are compared
  * with.
  */
+import type { GateFunction } from "../gate.ts";
 
 /** y[c, r] = Σ w[r, k] · x[c, k] */
 export function matmulReference(
@@ -38,8 +39,18 @@ export function rmsNormReference(
   return y;
 }
 
-export function swigluReference(gate: Float32Array, up: Float32Array): Float64Array {
-  return Float64Array.from(gate, (g, i) => (g / (1 + Math.exp(-g))) * (up[i] ?? 0));
+/** act(gate) ⊙ up */
+export function gluReference(
+  gate: ArrayLike<number>,
+  up: ArrayLike<number>,
+  activation: GateFunction,
+): Float64Array {
+  const act = {
+    silu: (x: number) => x / (1 + Math.exp(-x)),
+    gelu: (x: number) =>
+      0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
+  }[activation];
+  return Float64Array.from(gate, (g, i) => act(g) * (up[i] ?? 0));
 }
 
 /** Rotates the leading `2 · radians.length` values of one head by position · radians. */

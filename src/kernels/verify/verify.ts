@@ -5,11 +5,17 @@
 import type { Gpu } from "../../vulkan/gpu.ts";
 import type { VerifyCase } from "./case.ts";
 import { layerCases } from "./layer-cases.ts";
+import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { Workbench } from "./workbench.ts";
 
-export const verifyCases: readonly VerifyCase[] = [...repackCases, ...layerCases, ...matmulCases];
+export const verifyCases: readonly VerifyCase[] = [
+  ...repackCases,
+  ...layerCases,
+  ...linearCases,
+  ...matmulCases,
+];
 
 export interface Verdict {
   readonly kernel: string;

@@ -1,11 +1,12 @@
-/** The gated activation of a feed-forward block. */
+/** The gated activation of a feed-forward block, where no product does it on the way. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
+import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 
-export const swigluKernel = defineKernel("swiglu", {
+export const gluKernel = defineKernel("glu", {
   gate: reads,
   up: reads,
   y: writes,
@@ -15,10 +16,11 @@ export const swigluKernel = defineKernel("swiglu", {
 
 const workgroup = 64;
 
-export interface Swiglu {
+export interface Glu {
   /** [rowCapacity, width] */
   readonly gate: BufferSlice;
   readonly up: BufferSlice;
+  readonly activation: GateFunction;
   /** [rowCapacity, width], written; may be `gate`. */
   readonly y: BufferSlice;
   readonly step: BufferSlice;
@@ -26,16 +28,15 @@ export interface Swiglu {
   readonly width: number;
 }
 
-export function swiglu(
-  context: KernelContext,
-  { gate, up, y, step, rowCapacity, width }: Swiglu,
-): void {
-  invariant(width % 4 === 0, `swiglu: width ${width} is no multiple of 4`);
-  launch(context, swigluKernel, {
-    shader: "swiglu",
-    constants: [workgroup],
+/** y = act(gate) ⊙ up */
+export function glu(context: KernelContext, args: Glu): void {
+  const { gate, up, activation, y, step, rowCapacity, width } = args;
+  invariant(width % 4 === 0, `glu: width ${width} is no multiple of 4`);
+  launch(context, gluKernel, {
+    shader: "glu",
+    constants: [workgroup, gateNumber(activation)],
     parameters: { gate, up, y, step, width },
     groups: [ceilDiv((rowCapacity * width) / 4, workgroup)],
-    label: "swiglu",
+    label: activation,
   });
 }

@@ -1,0 +1,143 @@
+// Linear layers for few rows of activations, where reading the weights once is all that counts, with
+// what stands before and behind the product in the same dispatch:
+//   y = W · x (+ bias) (+ y)                        one matrix
+//   y = act(W0 · x) ⊙ (W1 · x)                      GATED: gate and up of a feed-forward
+// With NORM, x is the residual stream of one row and is RMS-normalized (and quantized) into shared
+// memory by every workgroup, which is cheaper than a dispatch of its own. Otherwise x comes prepared:
+// floats, or with int8 the codes and steps that the kernel before has written.
+//
+// LANES invocations (a team) walk along ROWS rows of W side by side; a workgroup of several teams
+// makes PASSES turns. With int8 and QUANTIZE the results of all turns leave as codes and steps for the
+// next product.
+// @variant TYPE: *
+// @variant REDUCTION: subgroup shared
+// @variant ACTIVATION: float int8
+// @except F32 int8
+// @except F16 int8
+// @except BF16 int8
+#version 460
+#include "include/memory.glsl"
+#include "include/step.glsl"
+#include "include/quant.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 32;
+layout(constant_id = 1) const uint LANES = 32;
+layout(constant_id = 2) const uint ROWS = 1;
+layout(constant_id = 3) const uint COLUMNS = 1;
+layout(constant_id = 4) const uint PASSES = 1;
+layout(constant_id = 5) const uint WIDTH = 256;  // of x
+layout(constant_id = 6) const bool NORM = false;
+layout(constant_id = 7) const uint ACTIVATION_FUNCTION = 0;  // 0: not gated
+layout(constant_id = 8) const bool QUANTIZE = false;
+#include "include/reduce.glsl"
+#include "include/activations.glsl"
+#include "include/gate.glsl"
+
+layout(push_constant, std430) uniform Parameters {
+    Weights w;        // [rows, WIDTH]
+    Weights up;       // [rows, WIDTH], with a gate
+    Float4s x;        // [columns, WIDTH] floats, or codes
+    Float2s aside;    // the steps of prepared codes, [columns, WIDTH / 16]; with NORM the norm's weights
+    FloatsOut y;      // [columns, rows] floats, or codes
+    Float2sOut ySteps;  // [columns, rows / 16], with QUANTIZE
+    Floats bias;      // [rows], read with HAS_BIAS
+    Step step_;
+    uint rows;
+    uint flags;
+    float epsilon;
+};
+#include "include/product_flags.glsl"
+
+const bool GATED = ACTIVATION_FUNCTION != 0;
+const uint TEAMS = WORKGROUP / LANES;
+const uint ROW_BLOCKS = WIDTH / BLOCK_VALUES;
+const uint UNITS = WIDTH / UNIT_VALUES;
+
+#include "include/linear_input.glsl"
+
+// Results of the whole workgroup for one column, for quantizing them together.
+const uint WORKGROUP_ROWS = PASSES * TEAMS * ROWS;
+shared float results[QUANTIZE ? COLUMNS * WORKGROUP_ROWS : 1];
+
+void quantizeResults(uint column, uint first) {
+#ifdef ACTIVATION_int8
+    // One invocation a word; all of a block look at the whole block, so that nothing is exchanged.
+    const uint firstRow = gl_WorkGroupID.x * WORKGROUP_ROWS;
+    for (uint word = gl_LocalInvocationID.x; word < WORKGROUP_ROWS / 4; word += WORKGROUP) {
+        const uint block = first + word / 8 * 32;
+        float largest = 0;
+        for (uint i = 0; i < 32; i++) largest = max(largest, abs(results[block + i]));
+        const float step32 = stepOf(largest);
+        const float inverse = inverseOf(step32);
+        const uint at = column * rows + firstRow + 4 * word;
+        if (firstRow + 4 * word >= rows) break;
+        ivec4 codes;
+        int sum = 0;
+        for (uint i = 0; i < 4; i++) {
+            codes[i] = int(roundEven(results[first + 4 * word + i] * inverse));
+        }
+        UintsOut(y).at[at / 4] = packCodes(codes);
+        if (word % 4 != 0) continue;
+        for (uint i = 0; i < 16; i++) {
+            sum += int(roundEven(results[first + 4 * word + i] * inverse));
+        }
+        ySteps.at[at / 16] = vec2(step32, step32 * float(sum));
+    }
+#endif
+}
+
+void main() {
+    const uint columnCount = productColumns(step_);
+    const uint firstColumn = gl_WorkGroupID.y * COLUMNS;
+    if (firstColumn >= columnCount) return;
+    const uint lane = gl_LocalInvocationID.x % LANES;
+    const uint team = gl_LocalInvocationID.x / LANES;
+    prepareInput(firstColumn);
+
+    for (uint pass = 0; pass < PASSES; pass++) {
+        const uint turnRow = (gl_WorkGroupID.x * PASSES + pass) * TEAMS * ROWS;
+        if (turnRow >= rows) break;
+        const uint firstRow = turnRow + team * ROWS;
+        float sums[ROWS][COLUMNS];
+        float upSums[ROWS][COLUMNS];
+        [[unroll]] for (uint r = 0; r < ROWS; r++) {
+            [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+                sums[r][c] = 0;
+                upSums[r][c] = 0;
+            }
+        }
+        for (uint u = lane; u < UNITS; u += LANES) {
+            ActivationUnit a[COLUMNS];
+            [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+                loadActivation(min(firstColumn + c, columnCount - 1), u, a[c]);
+            }
+            [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                const uint block = min(firstRow + r, rows - 1) * ROW_BLOCKS + u / BLOCK_UNITS;
+                addProducts(w, block, u % BLOCK_UNITS, a, sums[r]);
+                if (GATED) addProducts(up, block, u % BLOCK_UNITS, a, upSums[r]);
+            }
+        }
+        [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+            [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                float value = clusterSum(sums[r][c], LANES);
+                if (GATED) {
+                    value = activate(value, ACTIVATION_FUNCTION) * clusterSum(upSums[r][c], LANES);
+                }
+                const uint row = firstRow + r;
+                const uint column = firstColumn + c;
+                if (lane != 0) continue;
+                if (QUANTIZE) {
+                    results[c * WORKGROUP_ROWS + pass * TEAMS * ROWS + team * ROWS + r] = value;
+                } else if (row < rows && column < columnCount) {
+                    storeProduct(row, column, value);
+                }
+            }
+        }
+    }
+    if (!QUANTIZE) return;
+    barrier();
+    [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+        if (firstColumn + c < columnCount) quantizeResults(firstColumn + c, c * WORKGROUP_ROWS);
+    }
+}

@@ -1,0 +1,155 @@
+/** Linear layers for few rows of activations: the weights are read once, and neighbours are fused. */
+import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
+import { blockFormats, type DType } from "../tensor/dtype.ts";
+import { isComputable, type Matrix, type Vector } from "../tensor/tensor.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { f32, u32 } from "../vulkan/layout.ts";
+import { codesIn, linearRowsMax, stepsIn, type ActivationKind } from "./activations.ts";
+import { gateNumber, type GateFunction } from "./gate.ts";
+import {
+  defineKernel,
+  launch,
+  matrix,
+  reads,
+  updates,
+  writes,
+  type KernelContext,
+} from "./kernel.ts";
+import { productFlags } from "./product-flags.ts";
+import { teamOf } from "./reduction.ts";
+import type { ShaderName } from "./shaders.ts";
+
+export const linearKernel = defineKernel("linear", {
+  w: matrix,
+  up: matrix,
+  x: reads,
+  aside: reads,
+  y: updates,
+  ySteps: writes,
+  bias: reads,
+  step: reads,
+  rows: u32,
+  flags: u32,
+  epsilon: f32,
+});
+
+export interface Linear {
+  /** [rows, width] */
+  readonly w: Matrix;
+  /** With a gate: y = gate(W · x) ⊙ (Up · x). Of the type and shape of `w`. */
+  readonly gated?: { readonly up: Matrix; readonly gate: GateFunction } | undefined;
+  /** [rowCapacity, width], as `activation` says; with `norm` the floats of the residual stream. */
+  readonly x: BufferSlice;
+  readonly activation: ActivationKind;
+  /** RMS-normalize x on the way; for one row. */
+  readonly norm?: { readonly weight: Vector; readonly epsilon: number } | undefined;
+  /** [rowCapacity, rows], written, or added to with `accumulate`. */
+  readonly y: BufferSlice;
+  /** What the next product reads `y` as. */
+  readonly yActivation?: ActivationKind;
+  readonly bias?: Vector | undefined;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+  readonly accumulate?: boolean | undefined;
+  /** The rows are the step's output rows. */
+  readonly outputs?: boolean | undefined;
+  readonly tuning?: LinearTuning | undefined;
+}
+
+/** How the work is laid out; results differ only in rounding. */
+export interface LinearTuning {
+  /** Invocations that share a row. */
+  readonly lanes: number;
+  /** Rows of W that a team of lanes computes at once. */
+  readonly rows: number;
+  /** Rows of activations for which a weight is unpacked once. */
+  readonly columns: number;
+  /** Subgroups in a workgroup. */
+  readonly subgroups: number;
+  /** Turns of a workgroup. */
+  readonly passes: number;
+}
+
+export function linear(context: KernelContext, args: Linear): void {
+  const { w, gated, activation, norm, y, yActivation = "float", step, rowCapacity } = args;
+  const { rows, columns: width } = w;
+  invariant(isComputable(w.dtype, width), `linear ${w.name}: ${width} columns of ${w.dtype}`);
+  invariant(
+    norm === undefined || rowCapacity === 1,
+    `linear ${w.name}: norm of ${rowCapacity} rows`,
+  );
+  const tuning = args.tuning ?? defaultTuning(context, args);
+  const team = teamOf(context);
+  const workgroup = team.lanes * tuning.subgroups;
+  const workgroupRows = (workgroup / tuning.lanes) * tuning.rows * tuning.passes;
+  const quantizes = yActivation === "int8";
+  invariant(tuning.lanes <= team.lanes, `linear ${w.name}: ${tuning.lanes} lanes of ${team.lanes}`);
+  invariant(
+    !quantizes || (workgroupRows % 32 === 0 && rows % 32 === 0),
+    `linear ${w.name}: ${workgroupRows} rows of ${rows} cannot be quantized together`,
+  );
+  launch(context, linearKernel, {
+    shader: `linear.${w.dtype}.${team.reduction}.${activation}` as ShaderName,
+    constants: [
+      workgroup,
+      tuning.lanes,
+      tuning.rows,
+      tuning.columns,
+      tuning.passes,
+      width,
+      norm === undefined ? 0 : 1,
+      gated === undefined ? 0 : gateNumber(gated.gate),
+      quantizes ? 1 : 0,
+    ],
+    subgroupSize: team.subgroupSize,
+    parameters: {
+      ...inputOf(args),
+      ...outputOf(y, quantizes, rowCapacity, rows),
+      w,
+      step,
+      rows,
+      flags: productFlags(args),
+      epsilon: norm?.epsilon ?? 0,
+      ...(gated && { up: gated.up }),
+      ...(args.bias && { bias: args.bias.data }),
+    },
+    groups: [ceilDiv(rows, workgroupRows), ceilDiv(rowCapacity, tuning.columns)],
+    label: w.name,
+  });
+}
+
+function inputOf({ x, activation, norm, w, rowCapacity }: Linear) {
+  if (norm !== undefined) return { x, aside: norm.weight.data };
+  if (activation === "float") return { x };
+  const width = w.columns;
+  return { x: codesIn(x, rowCapacity, width), aside: stepsIn(x, rowCapacity, width) };
+}
+
+function outputOf(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
+  if (!quantizes) return { y };
+  return { y: codesIn(y, rowCapacity, rows), ySteps: stepsIn(y, rowCapacity, rows) };
+}
+
+/** Values that one invocation reads at once (UNIT_VALUES of shaders/include/quant). */
+function unitValues(dtype: DType): number {
+  const { blockValues } = blockFormats[dtype];
+  if (blockValues === 1) return 8;
+  return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
+}
+
+function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
+  const { w, rowCapacity, yActivation, norm } = args;
+  const columns = Math.min(rowCapacity, linearRowsMax);
+  const { lanes: teamLanes } = teamOf(context);
+  let lanes = teamLanes;
+  // No more lanes than there are units in a row.
+  while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;
+  const rows = columns > 2 ? 1 : 2;
+  const isCpu = context.capabilities.kind === "cpu";
+  // What precedes the product is done by every workgroup, so it must have enough to do.
+  const subgroups = norm === undefined || isCpu ? 1 : 8;
+  const turnRows = ((teamLanes * subgroups) / lanes) * rows;
+  const wanted = yActivation === "int8" || (norm !== undefined && isCpu) ? 32 : turnRows;
+  return { lanes, rows, columns, subgroups, passes: Math.max(1, wanted / turnRows) };
+}

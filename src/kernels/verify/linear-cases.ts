@@ -1,0 +1,275 @@
+/** Linear layers of every type in float and int8 arithmetic, and the quantization of activations. */
+import { dequantize } from "../../tensor/dequantize.ts";
+import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
+import type { BufferSlice } from "../../vulkan/buffer.ts";
+import { codesIn, stepsIn, type ActivationKind } from "../activations.ts";
+import { linear, type LinearTuning } from "../linear.ts";
+import { quantize } from "../quantize.ts";
+import { reductions, relativeError, sumBound, type Force, type VerifyCase } from "./case.ts";
+import { widthOf } from "./matmul-cases.ts";
+import { Random, randomBlocks } from "./random.ts";
+import { gluReference, matmulReference, rmsNormReference } from "./reference.ts";
+import { plainRows, uploadStep } from "./step-input.ts";
+import type { Workbench } from "./workbench.ts";
+
+interface LinearInput {
+  readonly dtype: DType;
+  readonly activation: ActivationKind;
+  readonly rows: number;
+  readonly blocks: number;
+  readonly columns: number;
+  readonly capacity: number;
+  readonly tuning: LinearTuning;
+  readonly norm?: boolean;
+  readonly gated?: boolean;
+  readonly bias?: boolean;
+  readonly accumulate?: boolean;
+  readonly quantizes?: boolean;
+}
+
+const epsilon = 1e-5;
+
+/** The values that int8 activations stand for, [rows, width]. */
+function readCodes(
+  bench: Workbench,
+  y: BufferSlice,
+  capacity: number,
+  rows: number,
+  width: number,
+) {
+  const codes = new Int8Array(bench.read(codesIn(y, capacity, width)).buffer);
+  const steps = bench.read(stepsIn(y, capacity, width));
+  const values = Float32Array.from(
+    codes.subarray(0, rows * width),
+    (code, i) => code * (steps[2 * Math.floor(i / 16)] ?? Number.NaN),
+  );
+  // The sums of runs must be what the codes add up to.
+  for (let run = 0; run < (rows * width) / 16; run++) {
+    const sum = values.subarray(16 * run, 16 * run + 16).reduce((total, value) => total + value, 0);
+    const stored = steps[2 * run + 1] ?? Number.NaN;
+    if (!(Math.abs(stored - sum) <= 1e-4 * Math.abs(steps[2 * run] ?? 0) * 127))
+      values[16 * run] = Number.NaN;
+  }
+  return values;
+}
+
+function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
+  const { dtype, activation, rows, blocks, columns, capacity, tuning } = input;
+  const {
+    norm = false,
+    gated = false,
+    bias = false,
+    accumulate = false,
+    quantizes = false,
+  } = input;
+  const width = widthOf(dtype, blocks);
+  const random = new Random(rows * 31 + width);
+  const blockCount = (rows * width) / blockFormats[dtype].blockValues;
+  const [data, upData] = [
+    randomBlocks(dtype, blockCount, random),
+    randomBlocks(dtype, blockCount, random),
+  ];
+  const x = random.floats(capacity * width, 4);
+  const normWeight = random.floats(width);
+  const offsets = random.floats(rows);
+  const before = random.floats(capacity * rows);
+  const [w, up] = [
+    bench.matrix("w", dtype, rows, width, data),
+    bench.matrix("up", dtype, rows, width, upData),
+  ];
+  const y = accumulate ? bench.upload(before) : bench.floats(capacity * rows);
+  const step = uploadStep(bench, plainRows(columns), { capacity });
+  const floats = bench.upload(x);
+  const prepared = bench.floats(capacity * width);
+  const weight = bench.vector("norm", normWeight);
+  bench.run((plain) => {
+    const context = { ...plain, force };
+    if (activation === "int8") {
+      quantize(context, {
+        x: floats,
+        y: prepared,
+        width,
+        step,
+        rowCapacity: capacity,
+        ...(norm && { norm: { weight, epsilon } }),
+      });
+    }
+    linear(context, {
+      w,
+      activation,
+      y,
+      step,
+      rowCapacity: capacity,
+      accumulate,
+      tuning,
+      x: norm || activation === "float" ? floats : prepared,
+      ...(gated && { gated: { up, gate: "silu" } }),
+      ...(norm && { norm: { weight, epsilon } }),
+      ...(bias && { bias: bench.vector("bias", offsets) }),
+      ...(quantizes && { yActivation: "int8" }),
+    });
+  });
+  // What the product really read: the rounding of activations has its own case.
+  const normed = norm ? Float32Array.from(rmsNormReference(x, normWeight, epsilon)) : x;
+  const read =
+    activation === "float" ? normed : readCodes(bench, prepared, capacity, columns, width);
+  let expected = matmulReference(dequantize(dtype, data), read, rows, width, columns);
+  if (gated) {
+    expected = gluReference(
+      expected,
+      matmulReference(dequantize(dtype, upData), read, rows, width, columns),
+      "silu",
+    );
+  }
+  for (let i = 0; i < expected.length; i++) {
+    const added = (bias ? (offsets[i % rows] ?? 0) : 0) + (accumulate ? (before[i] ?? 0) : 0);
+    expected[i] = (expected[i] ?? 0) + added;
+  }
+  const actual = quantizes
+    ? readCodes(bench, y, capacity, columns, rows)
+    : bench.read(y, columns * rows);
+  return relativeError(actual, expected);
+}
+
+const plain: LinearTuning = { lanes: 8, rows: 1, columns: 1, subgroups: 1, passes: 1 };
+
+/** Inputs of every type and arithmetic. */
+const inputs: readonly (Omit<LinearInput, "dtype" | "activation"> & {
+  name: string;
+  bound?: number;
+})[] = [
+  {
+    name: "65 rows of 3 blocks, 4 lanes, bias",
+    rows: 65,
+    blocks: 3,
+    columns: 1,
+    capacity: 1,
+    bias: true,
+    tuning: { ...plain, lanes: 4 },
+  },
+  {
+    name: "63 rows of 5 blocks, 2 rows each, 3 of 4 columns, added",
+    rows: 63,
+    blocks: 5,
+    columns: 3,
+    capacity: 4,
+    accumulate: true,
+    tuning: { ...plain, rows: 2, columns: 4 },
+  },
+];
+
+/** Inputs that try what is fused; for a few types, because unpacking does not matter here. */
+const fusedInputs: typeof inputs = [
+  {
+    name: "129 rows of 4 blocks, normed, 2 subgroups, 3 passes",
+    rows: 129,
+    blocks: 4,
+    columns: 1,
+    capacity: 1,
+    norm: true,
+    tuning: { ...plain, rows: 2, subgroups: 2, passes: 3 },
+  },
+  {
+    name: "96 rows of 4 blocks, normed and gated",
+    rows: 96,
+    blocks: 4,
+    columns: 1,
+    capacity: 1,
+    norm: true,
+    gated: true,
+    tuning: { ...plain, rows: 4, passes: 2 },
+  },
+  {
+    name: "gated, 5 of 8 columns in groups of 2",
+    rows: 33,
+    blocks: 8,
+    columns: 5,
+    capacity: 8,
+    gated: true,
+    tuning: { ...plain, columns: 2 },
+  },
+];
+
+const quantizingInput: (typeof inputs)[number] = {
+  name: "96 rows of 4 blocks, gated, quantized, 2 columns",
+  rows: 96,
+  blocks: 4,
+  columns: 2,
+  capacity: 2,
+  gated: true,
+  quantizes: true,
+  tuning: { ...plain, rows: 2, columns: 2, subgroups: 2, passes: 32 },
+  // Half a step of 127 of the largest value in a block is the rounding itself.
+  bound: 0.05,
+};
+
+function linearCase(
+  dtype: DType,
+  activation: ActivationKind,
+  input: (typeof inputs)[number],
+): VerifyCase[] {
+  return reductions.map(({ variant, force, ...rest }) => ({
+    kernel: "linear",
+    variant: `${dtype} ${activation} ${variant}`,
+    name: input.name,
+    bound: input.bound ?? (input.norm === true && activation === "int8" ? 5e-3 : sumBound),
+    ...rest,
+    run: (bench) => runLinear(bench, { ...input, dtype, activation }, force),
+  }));
+}
+
+function quantizeCase(norm: boolean): VerifyCase[] {
+  const width = 608;
+  return reductions.map(({ variant, force, ...rest }) => ({
+    kernel: "quantize",
+    variant: `${norm ? "normed" : "plain"} ${variant}`,
+    name: `2 of 3 rows, width ${width}, one block of zeros`,
+    // Half a step, relative to the root mean square of uniform values.
+    bound: (0.5 / 127) * Math.sqrt(3) * 1.01,
+    ...rest,
+    run(bench) {
+      const random = new Random(width);
+      const x = random.floats(3 * width, 1000);
+      x.fill(0, 64, 96);
+      const weight = random.floats(width).map((value) => (norm ? Math.sign(value) : 1));
+      const y = bench.floats(3 * width);
+      const step = uploadStep(bench, plainRows(2), { capacity: 3 });
+      bench.run((context) =>
+        quantize(
+          { ...context, force },
+          {
+            x: bench.upload(x),
+            y,
+            width,
+            step,
+            rowCapacity: 3,
+            ...(norm && { norm: { weight: bench.vector("norm", weight), epsilon } }),
+          },
+        ),
+      );
+      const expected = norm ? rmsNormReference(x, weight, epsilon) : x;
+      return relativeError(
+        readCodes(bench, y, 3, 2, width),
+        Array.from(expected).slice(0, 2 * width),
+      );
+    },
+  }));
+}
+
+const isPlain = (dtype: DType) => blockFormats[dtype].blockValues === 1;
+
+export const linearCases: readonly VerifyCase[] = [
+  ...quantizeCase(false),
+  ...quantizeCase(true),
+  ...dtypes.flatMap((dtype) =>
+    (isPlain(dtype) ? (["float"] as const) : (["float", "int8"] as const)).flatMap((activation) => [
+      ...inputs.flatMap((input) => linearCase(dtype, activation, input)),
+      ...(["F16", "Q4_K", "Q8_0"].includes(dtype)
+        ? fusedInputs.flatMap((input) => linearCase(dtype, activation, input))
+        : []),
+      ...(["Q6_K", "Q8_0"].includes(dtype) && activation === "int8"
+        ? linearCase(dtype, activation, quantizingInput)
+        : []),
+    ]),
+  ),
+];
