@@ -1,8 +1,14 @@
 // Attention of one query row over the paged cache: softmax(q · Kᵀ) · V with a running maximum
 // (Milakov & Gimelshein 2018), for all GROUP query heads that share a key/value head, so that keys
-// and values are read once. Each invocation scores one key of a tile at a time, then owns some
-// pairs of the head's width for the weighted sum. Grid: key/value heads × rows × SPLITS parts of
-// the keys; with SPLITS > 1 the parts are merged by attention_merge.
+// and values are read once. Grid: key/value heads × rows × SPLITS.
+//
+// A team of LANES invocations takes tiles of LANES keys: each invocation scores one key for all
+// heads, then each owns some quads of the values' width for the weighted sum. The teams of a
+// workgroup share the keys of its split and merge what they found; long sequences are shared among
+// SPLITS workgroups, of which the last to finish merges for all. Scores may be capped softly, and a
+// head may have a sink: a score that takes its share of the weights and has no value (Xiao et al.
+// 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats or as
+// codes for the product behind.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -11,115 +17,294 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
-layout(constant_id = 1) const uint HEAD_WIDTH = 128;
-layout(constant_id = 2) const uint GROUP = 4;
-layout(constant_id = 3) const uint SPLITS = 1;
+layout(constant_id = 1) const uint LANES = 32;
+layout(constant_id = 2) const uint HEAD_WIDTH = 128;
+layout(constant_id = 3) const uint VALUE_WIDTH = 128;
+layout(constant_id = 4) const uint GROUP = 4;
+layout(constant_id = 5) const uint SPLITS = 1;
+layout(constant_id = 6) const bool CAPPED = false;
+layout(constant_id = 7) const bool SINKS = false;
+layout(constant_id = 8) const bool GATED = false;
+layout(constant_id = 9) const bool QUANTIZE = false;
+// Narrow heads leave invocations over: then so many keys are summed side by side.
+layout(constant_id = 10) const uint SIDES = 1;
 #include "include/reduce.glsl"
-#include "include/attention_parts.glsl"
+#include "include/codes.glsl"
+#include "include/soft_cap.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Parts { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
-    Float4s query;       // [rows, heads, HEAD_WIDTH]
+    Float4s query;       // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
     Uint4s keyCache;     // see cache.glsl
-    Uints valueCache;
-    FloatsOut result;    // [rows, heads, HEAD_WIDTH]
-    FloatsOut parts;     // see attention_parts.glsl
+    Uint2s valueCache;
+    Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats, or codes
+    Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16], with QUANTIZE
+    Parts parts;         // [rows, heads, SPLITS, 2 + VALUE_WIDTH]: maximum, total, weighted sum
+    Counters counters;   // [rows, key/value heads], zero between dispatches
     Step step_;
+    Floats sinks;        // [heads], with SINKS
     uint kvHeads;
     uint window;         // keys that a query sees, itself included
     float scale;
+    float cap;           // of the scores, with CAPPED
 };
 
-const uint PAIRS = HEAD_WIDTH / 2;
-const uint LANE_PAIRS = (PAIRS + WORKGROUP - 1) / WORKGROUP;
+const uint TEAMS = WORKGROUP / LANES;
 const uint QUADS = HEAD_WIDTH / 4;
+const uint VALUE_QUADS = VALUE_WIDTH / 4;
+const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
+const uint KEYS_AT_ONCE = 4;  // values on their way at the same time
+const uint PART = VALUE_WIDTH + 2;
 
 // A finite floor: the difference of two infinities would be no number.
 const float LOWEST = -1e30;
+// Fewer keys are not worth a workgroup of their own.
+const uint SPLIT_KEYS_MIN = TEAMS * LANES < 64 ? 64 : TEAMS * LANES;
 
 shared vec4 queries[GROUP][QUADS];
-shared float weights[GROUP][WORKGROUP];
+shared float weights[TEAMS][GROUP][LANES];
+shared float teamBest[GROUP][TEAMS];
+shared float teamTotal[GROUP][TEAMS];
+shared vec4 teamSums[TEAMS > 1 ? GROUP : 1][TEAMS][TEAMS > 1 ? VALUE_QUADS : 1];
+shared uint arrival;
+
+// Orders what the invocations of a team wrote to shared memory before what they read.
+void teamBarrier() {
+#ifdef REDUCTION_subgroup
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+#else
+    barrier();
+#endif
+}
+
+struct Found {
+    float best;
+    float total;
+    vec4 sums[LANE_QUADS];
+};
+
+uint quadOf(uint lane, uint i) { return SIDES > 1 ? lane % VALUE_QUADS : lane + i * LANES; }
+
+void scoreKey(uint sequence, uint kvHead, uint key, out float scores[GROUP]) {
+    [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = 0;
+    const uint block = stepBlock(step_, sequence, key / BLOCK_TOKENS);
+    const uint base = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, HEAD_WIDTH) / 4;
+    for (uint i = 0; i < QUADS / 2; i++) {
+        const uvec4 words = keyCache.at[base + i];
+        const vec4 low = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+        const vec4 high = vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w));
+        [[unroll]] for (uint g = 0; g < GROUP; g++) {
+            scores[g] += dot(queries[g][2 * i], low) + dot(queries[g][2 * i + 1], high);
+        }
+    }
+    if (CAPPED) {
+        [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = softCap(scores[g], cap);
+    }
+}
+
+// Adds weight · value of the keys from `first` on, which lie in `end`, for this team.
+void addValues(uint sequence, uint kvHead, uint first, uint end, uint team, uint lane,
+               inout Found found[GROUP]) {
+    const uint side = SIDES > 1 ? lane / VALUE_QUADS : 0;
+    const uint count = first < end ? min(LANES, end - first) : 0;
+    for (uint k = 0; k < count; k += KEYS_AT_ONCE * SIDES) {
+        uint base[KEYS_AT_ONCE];
+        [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
+            // Keys behind the end have no weight, but must be somewhere in the cache.
+            const uint key = min(first + k + j * SIDES + side, end - 1);
+            const uint block = stepBlock(step_, sequence, key / BLOCK_TOKENS);
+            base[j] = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, VALUE_WIDTH) / 2;
+        }
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            const uint quad = quadOf(lane, i);
+            if (quad >= VALUE_QUADS) continue;
+            [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
+                const uint at = k + j * SIDES + side;
+                if (at >= LANES) continue;
+                const uvec2 words = valueCache.at[base[j] + quad];
+                const vec4 value = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+                [[unroll]] for (uint g = 0; g < GROUP; g++) {
+                    found[g].sums[i] += weights[team][g][at] * value;
+                }
+            }
+        }
+    }
+}
+
+// Everything that a team finds in its tiles of the range.
+void search(uint sequence, uint kvHead, uvec2 range, uint team, uint lane, inout Found found[GROUP]) {
+    // All teams take the same number of tiles, for drivers that take any barrier for one of all.
+    for (uint tile = range.x; tile < range.y; tile += TEAMS * LANES) {
+        const uint first = tile + team * LANES;
+        const uint key = first + lane;
+        float scores[GROUP];
+        scoreKey(sequence, kvHead, min(key, range.y - 1), scores);
+        [[unroll]] for (uint g = 0; g < GROUP; g++) {
+            const bool visible = key < range.y;
+            const float next = max(found[g].best, clusterMax(visible ? scores[g] : LOWEST, LANES));
+            const float weight = visible ? exp(scores[g] - next) : 0;
+            const float shrink = exp(found[g].best - next);
+            weights[team][g][lane] = weight;
+            found[g].total = found[g].total * shrink + clusterSum(weight, LANES);
+            found[g].best = next;
+            [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] *= shrink;
+        }
+        teamBarrier();
+        addValues(sequence, kvHead, first, range.y, team, lane, found);
+        teamBarrier();
+    }
+    if (SIDES > 1) {
+        [[unroll]] for (uint g = 0; g < GROUP; g++) {
+            [[unroll]] for (uint c = 0; c < 4; c++) {
+                found[g].sums[0][c] = strideSum(found[g].sums[0][c], VALUE_QUADS, LANES);
+            }
+        }
+    }
+}
+
+// What the teams of this workgroup found for one head, together.
+void mergeTeams(uint g, uint lane, inout Found all) {
+    all.best = teamBest[g][0];
+    for (uint t = 1; t < TEAMS; t++) all.best = max(all.best, teamBest[g][t]);
+    all.total = 0;
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) all.sums[i] = vec4(0);
+    for (uint t = 0; t < TEAMS; t++) {
+        const float shrink = exp(teamBest[g][t] - all.best);
+        all.total += shrink * teamTotal[g][t];
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            const uint quad = quadOf(lane, i);
+            if (quad < VALUE_QUADS) all.sums[i] += shrink * teamSums[g][t][quad];
+        }
+    }
+}
+
+// The same for the workgroups that share a head's keys.
+void mergeParts(uint head, uint count, uint lane, inout Found all) {
+    const uint first = head * SPLITS * PART;
+    all.best = parts.at[first];
+    for (uint s = 1; s < count; s++) all.best = max(all.best, parts.at[first + s * PART]);
+    all.total = 0;
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) all.sums[i] = vec4(0);
+    for (uint s = 0; s < count; s++) {
+        const uint at = first + s * PART;
+        const float shrink = exp(parts.at[at] - all.best);
+        all.total += shrink * parts.at[at + 1];
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            const uint quad = at + 2 + 4 * quadOf(lane, i);
+            if (quadOf(lane, i) >= VALUE_QUADS) continue;
+            all.sums[i] += shrink * vec4(parts.at[quad], parts.at[quad + 1], parts.at[quad + 2],
+                                         parts.at[quad + 3]);
+        }
+    }
+}
+
+void storePart(uint head, uint split_, Found found, uint lane) {
+    const uint at = (head * SPLITS + split_) * PART;
+    if (lane == 0) {
+        parts.at[at] = found.best;
+        parts.at[at + 1] = found.total;
+    }
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = quadOf(lane, i);
+        if (quad >= VALUE_QUADS || (SIDES > 1 && lane >= VALUE_QUADS)) continue;
+        [[unroll]] for (uint c = 0; c < 4; c++) parts.at[at + 2 + 4 * quad + c] = found.sums[i][c];
+    }
+}
+
+void storeResult(uint row, uint headOfRow, Found found, uint lane) {
+    const uint head = row * kvHeads * GROUP + headOfRow;
+    float shrink = 1;
+    if (SINKS) {
+        // The sums are relative to the best score; a larger sink shrinks them to nothing.
+        const float sink = sinks.at[headOfRow];
+        shrink = exp(min(found.best - sink, 0));
+        found.total = found.total * shrink + exp(min(sink - found.best, 0));
+    }
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = quadOf(lane, i);
+        vec4 value = found.sums[i] * (shrink / found.total);
+        if (GATED && quad < VALUE_QUADS) {
+            value /= 1.0 + exp(-query.at[(2 * head + 1) * QUADS + quad]);
+        }
+        const bool mine = quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
+        if (QUANTIZE) {
+            const QuadCodes codes = quantizeQuad(mine ? value : vec4(0));
+            if (!mine) continue;
+            UintsOut(result).at[head * VALUE_QUADS + quad] = codes.codes;
+            if (quad % 4 == 0) steps.at[head * (VALUE_QUADS / 4) + quad / 4] = codes.run;
+        } else if (mine) {
+            result.at[head * VALUE_QUADS + quad] = value;
+        }
+    }
+}
+
+// Whether this workgroup is the last of those that share the keys of a head.
+bool arriveLast(uint counter, uint count) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationID.x == 0) arrival = atomicAdd(counters.at[counter], 1);
+    barrier();
+    if (arrival + 1 < count) return false;
+    memoryBarrierBuffer();
+    if (gl_LocalInvocationID.x == 0) counters.at[counter] = 0;
+    return true;
+}
 
 void main() {
     const uint kvHead = gl_WorkGroupID.x;
     const uint row = gl_WorkGroupID.y;
     if (row >= step_.rowCount) return;
-    const uint lane = gl_LocalInvocationID.x;
-    const uint sequence = stepSequence(step_, row);
-    const uvec2 range = attentionRange(stepPosition(step_, row), window, gl_WorkGroupID.z, SPLITS, WORKGROUP);
+    const uint end = stepPosition(step_, row) + 1;
+    const uint start = end > window ? end - window : 0;
+    const uint share = max((end - start + SPLITS - 1) / SPLITS, SPLITS == 1 ? 1 : SPLIT_KEYS_MIN);
+    const uint count = (end - start + share - 1) / share;
+    const uint split_ = gl_WorkGroupID.z;
+    if (split_ >= count) return;
+    const uvec2 range = uvec2(start + split_ * share, min(start + (split_ + 1) * share, end));
+    const uint lane = gl_LocalInvocationID.x % LANES;
+    const uint team = gl_LocalInvocationID.x / LANES;
 
-    const uint firstHead = row * kvHeads * GROUP + kvHead * GROUP;
-    for (uint i = lane; i < GROUP * QUADS; i += WORKGROUP) {
-        queries[i / QUADS][i % QUADS] = query.at[firstHead * QUADS + i] * scale;
+    const uint firstHead = (row * kvHeads + kvHead) * GROUP;
+    for (uint i = gl_LocalInvocationID.x; i < GROUP * QUADS; i += WORKGROUP) {
+        const uint head = firstHead + i / QUADS;
+        queries[i / QUADS][i % QUADS] =
+            query.at[(GATED ? 2 * head : head) * QUADS + i % QUADS] * scale;
     }
     barrier();
+    Found found[GROUP];
+    [[unroll]] for (uint g = 0; g < GROUP; g++) {
+        found[g].best = LOWEST;
+        found[g].total = 0;
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
+    }
+    search(stepSequence(step_, row), kvHead, range, team, lane, found);
 
-    float best[GROUP];
-    float total[GROUP];
-    vec2 sums[GROUP][LANE_PAIRS];
-    [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        best[g] = LOWEST;
-        total[g] = 0;
-        [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) sums[g][i] = vec2(0);
-    }
-    for (uint first = range.x; first < range.y; first += WORKGROUP) {
-        const uint key = first + lane;
-        float scores[GROUP];
-        [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = 0;
-        if (key < range.y) {
-            const uint block = stepBlock(step_, sequence, key / BLOCK_TOKENS);
-            const uint base = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, HEAD_WIDTH) / 4;
-            for (uint i = 0; i < QUADS / 2; i++) {
-                const uvec4 words = keyCache.at[base + i];
-                const vec4 low = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-                const vec4 high = vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w));
-                [[unroll]] for (uint g = 0; g < GROUP; g++) {
-                    scores[g] += dot(queries[g][2 * i], low) + dot(queries[g][2 * i + 1], high);
-                }
-            }
-        }
+    if (TEAMS > 1) {
         [[unroll]] for (uint g = 0; g < GROUP; g++) {
-            const float next = max(best[g], workgroupMax(key < range.y ? scores[g] : LOWEST));
-            const float weight = key < range.y ? exp(scores[g] - next) : 0;
-            const float shrink = exp(best[g] - next);
-            weights[g][lane] = weight;
-            total[g] = total[g] * shrink + workgroupSum(weight);
-            best[g] = next;
-            [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) sums[g][i] *= shrink;
-        }
-        barrier();
-        for (uint k = 0; k < min(WORKGROUP, range.y - first); k++) {
-            const uint block = stepBlock(step_, sequence, (first + k) / BLOCK_TOKENS);
-            const uint base = cacheWord(block, kvHead, (first + k) % BLOCK_TOKENS, kvHeads, HEAD_WIDTH);
-            [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
-                const uint pair = lane + i * WORKGROUP;
-                if (pair < PAIRS) {
-                    const vec2 v = unpackHalf2x16(valueCache.at[base + pair]);
-                    [[unroll]] for (uint g = 0; g < GROUP; g++) sums[g][i] += weights[g][k] * v;
-                }
+            if (lane == 0) {
+                teamBest[g][team] = found[g].best;
+                teamTotal[g][team] = found[g].total;
+            }
+            [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+                const uint quad = quadOf(lane, i);
+                if (quad < VALUE_QUADS) teamSums[g][team][quad] = found[g].sums[i];
             }
         }
         barrier();
     }
     [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        const uint head = firstHead + g;
-        [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
-            const uint pair = lane + i * WORKGROUP;
-            if (pair < PAIRS) {
-                if (SPLITS == 1) {
-                    const vec2 mean = sums[g][i] / total[g];
-                    result.at[head * HEAD_WIDTH + 2 * pair] = mean.x;
-                    result.at[head * HEAD_WIDTH + 2 * pair + 1] = mean.y;
-                } else {
-                    const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, HEAD_WIDTH) + PART_HEADER + 2 * pair;
-                    parts.at[at] = sums[g][i].x;
-                    parts.at[at + 1] = sums[g][i].y;
-                }
-            }
-        }
-        if (SPLITS > 1 && lane == 0) {
-            const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, HEAD_WIDTH);
-            parts.at[at] = best[g];
-            parts.at[at + 1] = total[g];
-        }
+        if (g % TEAMS != team) continue;
+        if (TEAMS > 1) mergeTeams(g, lane, found[g]);
+        if (count == 1) storeResult(row, kvHead * GROUP + g, found[g], lane);
+        else storePart(firstHead + g, split_, found[g], lane);
+    }
+    if (count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
+    [[unroll]] for (uint g = 0; g < GROUP; g++) {
+        if (g % TEAMS != team) continue;
+        mergeParts(firstHead + g, count, lane, found[g]);
+        storeResult(row, kvHead * GROUP + g, found[g], lane);
     }
 }

@@ -4,6 +4,7 @@
 #extension GL_EXT_control_flow_attributes : require
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Uint4s { uvec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Uint2s { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Uints { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer Float4s { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Float2s { vec2 at[]; };

@@ -41,6 +41,14 @@ float clusterMax(float value, const uint lanes) {
     }
     return value;
 }
+
+// Over the lanes that are a multiple of `stride` apart.
+float strideSum(float value, const uint stride, const uint lanes) {
+    for (uint step_ = lanes / 2; step_ >= stride; step_ /= 2) {
+        value += subgroupShuffleXor(value, step_);
+    }
+    return value;
+}
 #else
 shared float reducePartial[WORKGROUP];
 
@@ -68,6 +76,16 @@ float clusterMax(float value, const uint lanes) {
         barrier();
     }
     return reducePartial[self - self % lanes];
+}
+
+float strideSum(float value, const uint stride, const uint lanes) {
+    const uint self = gl_LocalInvocationID.x;
+    barrier();
+    reducePartial[self] = value;
+    barrier();
+    float sum = 0;
+    for (uint i = self % stride; i < lanes; i += stride) sum += reducePartial[self - self % lanes + i];
+    return sum;
 }
 
 float workgroupSum(float value) { return clusterSum(value, WORKGROUP); }

@@ -47,6 +47,8 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
     const { layerCount } = model.cache;
+    const attentionParts = present(named.get("attention parts"));
+    gpu.run("counters", (program) => program.fill(attentionParts));
     return {
       groups,
       shape,
@@ -59,9 +61,8 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),
       logits: present(named.get("logits")),
-      attentionParts: present(named.get("attention parts")),
+      attentionParts,
       readback: present(readback),
-      contextTokens,
     };
   } catch (error) {
     for (const group of groups) group.free();

@@ -31,6 +31,8 @@ const marginBytes = 512 << 20;
 const rowsMax = 512;
 /** Logits of many positions at once are for perplexity alone. */
 const logitsBytesMax = 64 << 20;
+/** Sequences that decode side by side want one output each. */
+const outputsMin = 8;
 /** The shortest context that is of any use. */
 const contextTokensMin = 256;
 
@@ -105,7 +107,6 @@ export function activationPieces(
   rowCapacity: number,
   outputCapacity: number,
 ): Piece[] {
-  const { heads, headWidth } = model.attention;
   return [
     ...Object.entries(model.scratch).map(([label, width]) => ({
       label,
@@ -113,20 +114,13 @@ export function activationPieces(
     })),
     { label: "workspace", byteSize: rowCapacity * model.workspace * 4 },
     { label: "logits", byteSize: outputCapacity * model.config.vocabularySize * 4 },
-    {
-      label: "attention parts",
-      byteSize: attentionPartBytes(splitRowsMax, heads, headWidth, splitsMax),
-    },
+    { label: "attention parts", byteSize: attentionPartBytes(model.attention) },
   ];
 }
 
-/** Rows up to which attention is split over the keys, and into how many parts at most. */
-export const splitRowsMax = 8;
-export const splitsMax = 16;
-
 function outputCapacityOf({ config }: Model): number {
   const fitting = Math.floor(logitsBytesMax / (config.vocabularySize * 4));
-  return Math.min(Math.max(fitting, splitRowsMax), rowsMax);
+  return Math.min(Math.max(fitting, outputsMin), rowsMax);
 }
 
 function piecesBytes(pieces: readonly Piece[]): number {

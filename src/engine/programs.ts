@@ -5,7 +5,6 @@ import type { BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
-import { splitRowsMax, splitsMax } from "./plan.ts";
 
 /** What all programs of an engine share. */
 export interface PassMemory {
@@ -19,7 +18,6 @@ export interface PassMemory {
   readonly attentionParts: BufferSlice;
   /** Where the host reads the logits. */
   readonly readback: BufferSlice;
-  readonly contextTokens: number;
 }
 
 export interface RecordedPass {
@@ -98,20 +96,9 @@ export class Programs {
         outputCapacity,
         deterministic,
         logits: written,
-        attentionSplits: this.#splits(rowCapacity),
       },
     );
     if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
     return { program: program.seal(), rowCapacity, outputCapacity, timer, profiler };
-  }
-
-  /**
-   * Few rows leave most of a GPU idle unless their keys are shared out; a processor has nothing to
-   * fill.
-   */
-  #splits(rowCapacity: number): number {
-    const { kind } = this.#gpu.device.capabilities;
-    if (this.#options.deterministic || kind === "cpu" || rowCapacity > splitRowsMax) return 1;
-    return Math.min(splitsMax, Math.max(1, Math.floor(this.#memory.contextTokens / 64)));
   }
 }

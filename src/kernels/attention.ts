@@ -1,123 +1,187 @@
 /** Attention of query rows over the paged cache. */
 import { invariant } from "../errors.ts";
-import type { Matrix } from "../tensor/tensor.ts";
+import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import { activationKind } from "./activations.ts";
-import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { activationKind, codesIn, stepsIn } from "./activations.ts";
+import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { quantize } from "./quantize.ts";
-import { teamOf } from "./reduction.ts";
+import { teamOf, type Team } from "./reduction.ts";
 
 export const attentionKernel = defineKernel("attention", {
   query: reads,
   keyCache: reads,
   valueCache: reads,
   result: writes,
-  parts: writes,
+  steps: writes,
+  parts: updates,
+  counters: updates,
   step: reads,
+  sinks: reads,
   kvHeads: u32,
   window: u32,
   scale: f32,
+  cap: f32,
 });
 
-export const attentionMergeKernel = defineKernel("attention_merge", {
-  parts: reads,
-  result: writes,
-  step: reads,
-  heads: u32,
-});
+export interface AttentionShape {
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headWidth: number;
+  /** `headWidth` by default. */
+  readonly valueWidth?: number | undefined;
+}
 
-/** Maximum and total of the weights stand before each unfinished result. */
-const partHeader = 2;
-
-export interface Attention {
-  /** [rowCapacity, heads, headWidth], rotated. */
+export interface Attention extends AttentionShape {
+  /** [rowCapacity, heads, headWidth], rotated; with `gated` each head is followed by its gate. */
   readonly query: BufferSlice;
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
-  /** [rowCapacity, heads, headWidth], written as `reader` will read it. */
+  /** [rowCapacity, heads, valueWidth], written as `reader` will read it. */
   readonly result: BufferSlice;
   /** The matrix that the result goes through. */
   readonly reader: Matrix;
   /** Scratch of `attentionFloats` floats a row. */
   readonly workspace: BufferSlice;
-  readonly deterministic: boolean;
-  /** Scratch of `attentionPartBytes`, needed if `splits` > 1. */
-  readonly parts?: BufferSlice | undefined;
+  /** Zeroed scratch of `attentionPartBytes`. */
+  readonly parts: BufferSlice;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headWidth: number;
+  readonly deterministic: boolean;
   readonly scale: number;
+  /** Multiply the result with the sigmoid of the gate that stands behind each query head. */
+  readonly gated?: boolean | undefined;
+  /** Scores become cap · tanh(score / cap). */
+  readonly cap?: number | undefined;
+  /** [heads]: scores that take their share of the weights and have no value. */
+  readonly sinks?: Vector | undefined;
   /** Keys that a query sees, itself included; all by default. */
-  readonly window?: number;
-  /** Workgroups that share the keys of a row and head. */
-  readonly splits: number;
+  readonly window?: number | undefined;
+  /** Workgroups that share the keys of a row and head; `attentionSplits` by default. */
+  readonly splits?: number;
+  /** Teams of invocations in a workgroup; as many as have room by default. */
+  readonly teams?: number;
 }
 
-/** Bytes of the scratch buffer for unfinished results. */
-export function attentionPartBytes(
-  rows: number,
-  heads: number,
-  headWidth: number,
-  splits: number,
-): number {
-  return splits === 1 ? 0 : rows * heads * splits * (headWidth + partHeader) * 4;
-}
+/** Workgroups that fill a large GPU, one for each multiprocessor or two. */
+const workgroupsWanted = 256;
+const rowsMax = 512;
+/** Of what the teams of a workgroup found. */
+const sharedBytesMax = 16 << 10;
 
 /** Floats of workspace a row. */
-export function attentionFloats(heads: number, headWidth: number): number {
-  return heads * headWidth;
+export function attentionFloats({
+  heads,
+  headWidth,
+  valueWidth = headWidth,
+}: AttentionShape): number {
+  return heads * valueWidth;
+}
+
+/** Few rows leave most of a GPU idle unless their keys are shared out; a processor has nothing to fill. */
+export function attentionSplits(context: KernelContext, args: Attention): number {
+  const { kvHeads, rowCapacity, deterministic } = args;
+  if (deterministic || context.capabilities.kind === "cpu") return 1;
+  return Math.max(1, Math.floor(workgroupsWanted / (kvHeads * rowCapacity)));
+}
+
+/** Bytes of the scratch for unfinished results and for counting who has finished. */
+export function attentionPartBytes({
+  heads,
+  kvHeads,
+  headWidth,
+  valueWidth = headWidth,
+}: AttentionShape): number {
+  return counterBytes(kvHeads) + workgroupsWanted * (heads / kvHeads) * (valueWidth + 2) * 4;
+}
+
+function counterBytes(kvHeads: number): number {
+  return rowsMax * kvHeads * 4;
 }
 
 export function attention(context: KernelContext, args: Attention): void {
-  const { reader: w, rowCapacity, deterministic, heads, headWidth, workspace, step } = args;
-  if (activationKind(context, { w, rowCapacity, deterministic }) === "float") {
-    attend(context, args);
+  const { heads, headWidth, valueWidth = headWidth, reader: w, rowCapacity, deterministic } = args;
+  const kind = activationKind(context, { w, rowCapacity, deterministic });
+  // Blocks of codes must not straddle heads, which different workgroups compute.
+  if (kind === "float" || valueWidth % 32 === 0) {
+    attend(context, args, kind === "int8");
     return;
   }
-  const width = heads * headWidth;
+  const { workspace, step } = args;
+  const width = heads * valueWidth;
   const floats = subslice(workspace, 0, rowCapacity * width * 4);
-  attend(context, { ...args, result: floats });
+  attend(context, { ...args, result: floats }, false);
   quantize(context, { x: floats, y: args.result, width, step, rowCapacity });
 }
 
-function attend(context: KernelContext, args: Attention): void {
-  const { query, keyCache, valueCache, result, parts, step, rowCapacity, heads, kvHeads } = args;
-  const { headWidth, scale, window = 0xffff_ffff, splits } = args;
+function attend(context: KernelContext, args: Attention, quantizes: boolean): void {
+  const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
+  const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
+  const { splits = attentionSplits(context, args) } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
-  invariant(headWidth % 8 === 0, `attention: head width ${headWidth}`);
-  const partBytes = attentionPartBytes(rowCapacity, heads, headWidth, splits);
-  invariant(
-    splits === 1 || (parts !== undefined && parts.byteSize >= partBytes),
-    "attention: parts",
-  );
-  const { reduction, lanes, subgroupSize } = teamOf(context);
+  invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
+  invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
+  const group = heads / kvHeads;
+  const partBytes = rowCapacity * heads * splits * (valueWidth + 2) * 4;
+  const firstPart = counterBytes(kvHeads);
+  invariant(splits === 1 || parts.byteSize >= firstPart + partBytes, `attention: ${splits} splits`);
+  const team = teamOf(context);
   launch(context, attentionKernel, {
-    shader: `attention.${reduction}`,
-    constants: [lanes, headWidth, heads / kvHeads, splits],
-    subgroupSize,
+    shader: `attention.${team.reduction}`,
+    constants: [
+      team.lanes * (args.teams ?? teamCount(context, team, group, valueWidth)),
+      team.lanes,
+      headWidth,
+      valueWidth,
+      group,
+      splits,
+      Number(cap !== undefined),
+      Number(sinks !== undefined),
+      Number(gated),
+      Number(quantizes),
+      sideCount(team.lanes, valueWidth),
+    ],
+    subgroupSize: team.subgroupSize,
     parameters: {
       query,
       keyCache,
       valueCache,
-      result,
+      ...resultOf(args, quantizes),
       step,
       kvHeads,
       window,
       scale,
-      ...(parts === undefined ? {} : { parts }),
+      cap: cap ?? 0,
+      ...(sinks && { sinks: sinks.data }),
+      ...(splits > 1 && {
+        counters: subslice(parts, 0, firstPart),
+        parts: subslice(parts, firstPart, partBytes),
+      }),
     },
     groups: [kvHeads, rowCapacity, splits],
     label: "attention",
   });
-  if (splits === 1 || parts === undefined) return;
-  launch(context, attentionMergeKernel, {
-    shader: "attention_merge",
-    constants: [Math.min(headWidth, 64), headWidth, 0, splits],
-    parameters: { parts, result, step, heads },
-    groups: [heads, rowCapacity],
-    label: "attention merge",
-  });
+}
+
+function resultOf(args: Attention, quantizes: boolean) {
+  const { result, rowCapacity, heads, headWidth, valueWidth = headWidth } = args;
+  if (!quantizes) return { result };
+  const width = heads * valueWidth;
+  return {
+    result: codesIn(result, rowCapacity, width),
+    steps: stepsIn(result, rowCapacity, width),
+  };
+}
+
+/** Teams that share a workgroup's keys; each needs room for what it finds. */
+function teamCount(context: KernelContext, team: Team, group: number, valueWidth: number): number {
+  if (team.reduction === "shared" || context.capabilities.kind === "cpu") return 1;
+  const fitting = Math.floor(sharedBytesMax / (group * valueWidth * 4));
+  return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
+}
+
+/** Keys that a team sums side by side, where a value is narrower than the team. */
+function sideCount(lanes: number, valueWidth: number): number {
+  const quads = valueWidth / 4;
+  return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
 }

@@ -3,7 +3,7 @@
  * grouped-query attention with rotary embedding and a SwiGLU feed-forward.
  */
 import type { GgufFile } from "../gguf/file.ts";
-import { attention, attentionFloats } from "../kernels/attention.ts";
+import { attention, attentionFloats, type AttentionShape } from "../kernels/attention.ts";
 import { embed } from "../kernels/embed.ts";
 import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
@@ -49,7 +49,7 @@ export class Llama implements Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
-  readonly attention: { readonly heads: number; readonly headWidth: number };
+  readonly attention: AttentionShape;
   readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
   readonly workspace: number;
@@ -85,7 +85,7 @@ export class Llama implements Model {
     this.stepBytes =
       weights.byteSize - (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
     this.cache = { layerCount, kvHeads, headWidth };
-    this.attention = { heads, headWidth };
+    this.attention = { heads, kvHeads, headWidth };
     this.scratch = {
       x: width,
       query: heads * headWidth,
@@ -96,7 +96,7 @@ export class Llama implements Model {
     };
     this.workspace = Math.max(
       gatedProductFloats(width, feedForward),
-      attentionFloats(heads, headWidth),
+      attentionFloats(this.attention),
     );
     this.tables = { frequencies: rotaryTurns(this.#rope.radians) };
   }
@@ -126,7 +126,7 @@ export class Llama implements Model {
 
   /** x += Output · Attention(RoPE(Query · h), RoPE(Key · h), Value · h) with h = norm(x) */
   #attend(context: KernelContext, pass: Pass, layer: Layer, index: number): void {
-    const { step, rowCapacity, workspace, attentionSplits, deterministic } = pass;
+    const { step, rowCapacity, workspace, deterministic } = pass;
     const { heads, kvHeads, headWidth, epsilon, scale } = this.#shape;
     const { rotary, pairs, magnitude } = this.#rope;
     const s = scratchOf(pass, this.scratch);
@@ -171,7 +171,6 @@ export class Llama implements Model {
       kvHeads,
       headWidth,
       scale,
-      splits: attentionSplits,
       ...rows,
     });
     matmul(context, {

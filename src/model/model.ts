@@ -1,5 +1,6 @@
 /** What a model is to the engine, and what a recorded forward pass is to a model. */
 import { invariant } from "../errors.ts";
+import type { AttentionShape } from "../kernels/attention.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import type { ModelConfig } from "./config.ts";
@@ -31,11 +32,8 @@ export interface Pass {
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
   readonly logits: BufferSlice;
-  /**
-   * Workgroups that share the keys of a row in attention, and room for what each leaves unfinished.
-   */
-  readonly attentionSplits: number;
-  readonly attentionParts: BufferSlice | undefined;
+  /** Zeroed room for what the workgroups of attention leave unfinished. */
+  readonly attentionParts: BufferSlice;
   /** Results must not depend on the number of rows. */
   readonly deterministic: boolean;
 }
@@ -46,8 +44,8 @@ export interface Model {
   readonly cache: CacheShape;
   /** Bytes of weights that a step of one row reads: the floor of decoding. */
   readonly stepBytes: number;
-  /** Query heads and their width: what unfinished attention needs room for. */
-  readonly attention: { readonly heads: number; readonly headWidth: number };
+  /** The largest of its attention layers: what unfinished attention needs room for. */
+  readonly attention: AttentionShape;
   /** Floats a row of each activation. */
   readonly scratch: Readonly<Record<string, number>>;
   /** Floats a row that composed operations need for themselves. */

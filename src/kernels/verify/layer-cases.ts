@@ -1,7 +1,5 @@
 /** Norms, activations, rotary embedding with the cache, and attention. */
-import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
-import type { Matrix } from "../../tensor/tensor.ts";
-import { attention, attentionPartBytes } from "../attention.ts";
+import { halfToFloat } from "../../tensor/half.ts";
 import { glu } from "../glu.ts";
 import type { GateFunction } from "../gate.ts";
 import { rmsNorm } from "../rms-norm.ts";
@@ -9,7 +7,7 @@ import { ropeCache, rotaryTurns } from "../rope-cache.ts";
 import { blockTokens } from "../step.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
-import { attentionReference, rmsNormReference, ropeReference, gluReference } from "./reference.ts";
+import { rmsNormReference, ropeReference, gluReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -169,124 +167,9 @@ function readCache(
   });
 }
 
-/** Any matrix that reads its activations as floats. */
-const plainReader: Matrix = { name: "reader", dtype: "F32", rows: 1, columns: 1, planes: [] };
-
-interface AttentionInput {
-  readonly headWidth: number;
-  readonly group: number;
-  readonly position: number;
-  readonly splits: number;
-  readonly window?: number;
-  /** Keys before this one score far lower than those after it. */
-  readonly lateMaximum?: number;
-}
-
-function attentionCase(
-  input: AttentionInput,
-  force: Force,
-  variant: string,
-): Omit<VerifyCase, "needs"> {
-  const { headWidth, group, position, splits, window, lateMaximum } = input;
-  const details = [
-    `head width ${headWidth}`,
-    `${group} query heads`,
-    `${position + 1} keys`,
-    `${splits} parts`,
-    ...(window === undefined ? [] : [`window ${window}`]),
-    ...(lateMaximum === undefined ? [] : [`large scores from ${lateMaximum}`]),
-  ];
-  return {
-    kernel: "attention",
-    variant,
-    name: details.join(", "),
-    bound: 1e-5,
-    run: (bench) => runAttention(bench, input, force),
-  };
-}
-
-function runAttention(bench: Workbench, input: AttentionInput, force: Force): number {
-  const { headWidth, group, position, splits, window = position + 1, lateMaximum = 0 } = input;
-  const kvHeads = 2;
-  const heads = kvHeads * group;
-  const random = new Random(headWidth + position);
-  const blocks = Math.ceil((position + 1) / blockTokens);
-  const table = Array.from({ length: blocks }, (_unused, i) => blocks - 1 - i);
-  const query = random.floats(2 * heads * headWidth);
-  const cacheSize = blocks * kvHeads * blockTokens * headWidth;
-  const cacheOf = (magnitude: (token: number) => number) =>
-    Uint16Array.from({ length: cacheSize }, (_unused, i) => {
-      const block = Math.floor(i / (kvHeads * blockTokens * headWidth));
-      const token = table.indexOf(block) * blockTokens + (Math.floor(i / headWidth) % blockTokens);
-      return floatToHalf(random.between(-1, 1) * magnitude(token));
-    });
-  const keys = cacheOf((token) => (token < lateMaximum ? 0.1 : 8));
-  const values = cacheOf(() => 1e4);
-  const rows = [position, Math.floor(position / 2)].map((p) => ({
-    token: 0,
-    position: p,
-    sequence: 0,
-  }));
-  const step = uploadStep(bench, rows, { tables: [table] });
-  const result = bench.floats(query.length);
-  const parts = bench.floats(attentionPartBytes(2, heads, headWidth, splits) / 4);
-  bench.run((context) =>
-    attention(
-      { ...context, force },
-      {
-        query: bench.upload(query),
-        keyCache: bench.upload(keys),
-        valueCache: bench.upload(values),
-        result,
-      reader: plainReader,
-      workspace: result,
-      deterministic: false,
-        parts,
-        step,
-        rowCapacity: 2,
-        heads,
-        kvHeads,
-        headWidth,
-        scale: 0.3,
-        window,
-        splits,
-      },
-    ),
-  );
-  const headAt = (cache: Uint16Array, kvHead: number, token: number) => {
-    const block = table[Math.floor(token / blockTokens)] ?? 0;
-    const slot = ((block * kvHeads + kvHead) * blockTokens + (token % blockTokens)) * headWidth;
-    return Array.from(cache.subarray(slot, slot + headWidth), halfToFloat);
-  };
-  const expected = rows.flatMap(({ position: p }, row) =>
-    Array.from({ length: heads }, (_unused, head) => {
-      const visible = Array.from({ length: p + 1 }, (_unused2, token) => token).slice(-window);
-      const kvHead = Math.floor(head / group);
-      const start = (row * heads + head) * headWidth;
-      return attentionReference(
-        query.subarray(start, start + headWidth),
-        visible.map((token) => headAt(keys, kvHead, token)),
-        visible.map((token) => headAt(values, kvHead, token)),
-        0.3,
-      );
-    }).flat(),
-  );
-  return relativeError(bench.read(result, expected.length), expected);
-}
-
-const attentionInputs: readonly AttentionInput[] = [
-  { headWidth: 64, group: 1, position: 0, splits: 1 },
-  { headWidth: 128, group: 4, position: 31, splits: 1 },
-  { headWidth: 80, group: 3, position: 32, splits: 2 },
-  { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250 },
-  { headWidth: 256, group: 8, position: 150, splits: 3, window: 40 },
-  { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
-];
-
 export const layerCases: readonly VerifyCase[] = [
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...[4, 64, 260, 4096].map((width) => ({ ...normCase(width, force, variant), ...rest })),
-    ...attentionInputs.map((input) => ({ ...attentionCase(input, force, variant), ...rest })),
   ]),
   gluCase("silu"),
   gluCase("gelu"),

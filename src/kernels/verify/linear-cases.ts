@@ -1,11 +1,11 @@
 /** Linear layers of every type in float and int8 arithmetic, and the quantization of activations. */
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
-import type { BufferSlice } from "../../vulkan/buffer.ts";
-import { codesIn, stepsIn, type ActivationKind } from "../activations.ts";
+import type { ActivationKind } from "../activations.ts";
 import { linear, type LinearTuning } from "../linear.ts";
 import { quantize } from "../quantize.ts";
 import { reductions, relativeError, sumBound, type Force, type VerifyCase } from "./case.ts";
+import { readCodes } from "./codes.ts";
 import { widthOf } from "./matmul-cases.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { gluReference, matmulReference, rmsNormReference } from "./reference.ts";
@@ -28,30 +28,6 @@ interface LinearInput {
 }
 
 const epsilon = 1e-5;
-
-/** The values that int8 activations stand for, [rows, width]. */
-function readCodes(
-  bench: Workbench,
-  y: BufferSlice,
-  capacity: number,
-  rows: number,
-  width: number,
-) {
-  const codes = new Int8Array(bench.read(codesIn(y, capacity, width)).buffer);
-  const steps = bench.read(stepsIn(y, capacity, width));
-  const values = Float32Array.from(
-    codes.subarray(0, rows * width),
-    (code, i) => code * (steps[2 * Math.floor(i / 16)] ?? Number.NaN),
-  );
-  // The sums of runs must be what the codes add up to.
-  for (let run = 0; run < (rows * width) / 16; run++) {
-    const sum = values.subarray(16 * run, 16 * run + 16).reduce((total, value) => total + value, 0);
-    const stored = steps[2 * run + 1] ?? Number.NaN;
-    if (!(Math.abs(stored - sum) <= 1e-4 * Math.abs(steps[2 * run] ?? 0) * 127))
-      values[16 * run] = Number.NaN;
-  }
-  return values;
-}
 
 function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
   const { dtype, activation, rows, blocks, columns, capacity, tuning } = input;

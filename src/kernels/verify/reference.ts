@@ -71,21 +71,31 @@ export function ropeReference(
   return result;
 }
 
+export interface AttentionTerms {
+  readonly scale: number;
+  /** Scores become cap · tanh(score / cap). */
+  readonly cap?: number | undefined;
+  /** One more score, without a value. */
+  readonly sink?: number | undefined;
+}
+
 /** softmax(scale · q · Kᵀ) · V of one head; `keys` and `values` hold the visible positions. */
 export function attentionReference(
   query: ArrayLike<number>,
   keys: readonly ArrayLike<number>[],
   values: readonly ArrayLike<number>[],
-  scale: number,
+  { scale, cap, sink }: AttentionTerms,
 ): number[] {
   const scores = keys.map((key) => {
     let score = 0;
     for (let i = 0; i < key.length; i++) score += (query[i] ?? 0) * (key[i] ?? 0);
-    return score * scale;
+    return cap === undefined ? score * scale : cap * Math.tanh((score * scale) / cap);
   });
-  const best = Math.max(...scores);
+  const best = Math.max(...scores, sink ?? Number.NEGATIVE_INFINITY);
   const weights = scores.map((score) => Math.exp(score - best));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const total =
+    weights.reduce((sum, weight) => sum + weight, 0) +
+    (sink === undefined ? 0 : Math.exp(sink - best));
   return Array.from(
     { length: values[0]?.length ?? 0 },
     (_unused, i) =>

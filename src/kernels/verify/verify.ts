@@ -4,6 +4,7 @@
  */
 import type { Gpu } from "../../vulkan/gpu.ts";
 import type { VerifyCase } from "./case.ts";
+import { attentionCases } from "./attention-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
@@ -13,6 +14,7 @@ import { Workbench } from "./workbench.ts";
 export const verifyCases: readonly VerifyCase[] = [
   ...repackCases,
   ...layerCases,
+  ...attentionCases,
   ...linearCases,
   ...matmulCases,
 ];
