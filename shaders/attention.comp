@@ -28,6 +28,7 @@ layout(constant_id = 8) const bool GATED = false;
 layout(constant_id = 9) const bool QUANTIZE = false;
 // Narrow heads leave invocations over: then so many keys are summed side by side.
 layout(constant_id = 10) const uint SIDES = 1;
+layout(constant_id = 11) const uint KEY_LOADS = 8;  // of 16 bytes, on their way at the same time
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
@@ -55,7 +56,8 @@ const uint TEAMS = WORKGROUP / LANES;
 const uint QUADS = HEAD_WIDTH / 4;
 const uint VALUE_QUADS = VALUE_WIDTH / 4;
 const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
-const uint KEYS_AT_ONCE = 4;  // values on their way at the same time
+const uint KEYS_AT_ONCE = 8;  // values on their way at the same time
+const uint TILE_BLOCKS = (LANES + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
 const uint PART = VALUE_WIDTH + 2;
 
 // A finite floor: the difference of two infinities would be no number.
@@ -88,16 +90,19 @@ struct Found {
 
 uint quadOf(uint lane, uint i) { return SIDES > 1 ? lane % VALUE_QUADS : lane + i * LANES; }
 
-void scoreKey(uint sequence, uint kvHead, uint key, out float scores[GROUP]) {
+void scoreKey(uint blocks[TILE_BLOCKS], uint kvHead, uint key, out float scores[GROUP]) {
     [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = 0;
-    const uint block = stepBlock(step_, sequence, key / BLOCK_TOKENS);
+    const uint block = blocks[TILE_BLOCKS == 1 ? 0 : (key % LANES) / BLOCK_TOKENS];
     const uint base = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, HEAD_WIDTH) / 4;
-    for (uint i = 0; i < QUADS / 2; i++) {
-        const uvec4 words = keyCache.at[base + i];
-        const vec4 low = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
-        const vec4 high = vec4(unpackHalf2x16(words.z), unpackHalf2x16(words.w));
-        [[unroll]] for (uint g = 0; g < GROUP; g++) {
-            scores[g] += dot(queries[g][2 * i], low) + dot(queries[g][2 * i + 1], high);
+    for (uint i = 0; i < QUADS / 2; i += KEY_LOADS) {
+        uvec4 words[KEY_LOADS];
+        [[unroll]] for (uint j = 0; j < KEY_LOADS; j++) words[j] = keyCache.at[base + i + j];
+        [[unroll]] for (uint j = 0; j < KEY_LOADS; j++) {
+            const vec4 low = vec4(unpackHalf2x16(words[j].x), unpackHalf2x16(words[j].y));
+            const vec4 high = vec4(unpackHalf2x16(words[j].z), unpackHalf2x16(words[j].w));
+            [[unroll]] for (uint g = 0; g < GROUP; g++) {
+                scores[g] += dot(queries[g][2 * (i + j)], low) + dot(queries[g][2 * (i + j) + 1], high);
+            }
         }
     }
     if (CAPPED) {
@@ -105,27 +110,28 @@ void scoreKey(uint sequence, uint kvHead, uint key, out float scores[GROUP]) {
     }
 }
 
-// Adds weight · value of the keys from `first` on, which lie in `end`, for this team.
-void addValues(uint sequence, uint kvHead, uint first, uint end, uint team, uint lane,
+// Adds weight · value of the keys of a tile. Keys outside the range have no weight; those behind its
+// end are not in the cache either, and what lies there may be no number.
+void addValues(uint blocks[TILE_BLOCKS], uint kvHead, uint first, uint end, uint team, uint lane,
                inout Found found[GROUP]) {
     const uint side = SIDES > 1 ? lane / VALUE_QUADS : 0;
     const uint count = first < end ? min(LANES, end - first) : 0;
     for (uint k = 0; k < count; k += KEYS_AT_ONCE * SIDES) {
-        uint base[KEYS_AT_ONCE];
-        [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
-            // Keys behind the end have no weight, but must be somewhere in the cache.
-            const uint key = min(first + k + j * SIDES + side, end - 1);
-            const uint block = stepBlock(step_, sequence, key / BLOCK_TOKENS);
-            base[j] = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, VALUE_WIDTH) / 2;
-        }
         [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
             const uint quad = quadOf(lane, i);
             if (quad >= VALUE_QUADS) continue;
+            uvec2 words[KEYS_AT_ONCE];
+            [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
+                const uint at = min(k + j * SIDES + side, count - 1);
+                const uint block = blocks[TILE_BLOCKS == 1 ? 0 : at / BLOCK_TOKENS];
+                const uint offset = (first + at) % BLOCK_TOKENS;
+                const uint base = cacheWord(block, kvHead, offset, kvHeads, VALUE_WIDTH) / 2;
+                words[j] = valueCache.at[base + quad];
+            }
             [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
                 const uint at = k + j * SIDES + side;
-                if (at >= LANES) continue;
-                const uvec2 words = valueCache.at[base[j] + quad];
-                const vec4 value = vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y));
+                if (at >= count) continue;
+                const vec4 value = vec4(unpackHalf2x16(words[j].x), unpackHalf2x16(words[j].y));
                 [[unroll]] for (uint g = 0; g < GROUP; g++) {
                     found[g].sums[i] += weights[team][g][at] * value;
                 }
@@ -137,13 +143,18 @@ void addValues(uint sequence, uint kvHead, uint first, uint end, uint team, uint
 // Everything that a team finds in its tiles of the range.
 void search(uint sequence, uint kvHead, uvec2 range, uint team, uint lane, inout Found found[GROUP]) {
     // All teams take the same number of tiles, for drivers that take any barrier for one of all.
-    for (uint tile = range.x; tile < range.y; tile += TEAMS * LANES) {
+    for (uint tile = range.x - range.x % LANES; tile < range.y; tile += TEAMS * LANES) {
         const uint first = tile + team * LANES;
         const uint key = first + lane;
+        uint blocks[TILE_BLOCKS];
+        [[unroll]] for (uint i = 0; i < TILE_BLOCKS; i++) {
+            const uint block = min(first / BLOCK_TOKENS + i, (range.y - 1) / BLOCK_TOKENS);
+            blocks[i] = stepBlock(step_, sequence, block);
+        }
         float scores[GROUP];
-        scoreKey(sequence, kvHead, min(key, range.y - 1), scores);
+        scoreKey(blocks, kvHead, min(key, range.y - 1), scores);
         [[unroll]] for (uint g = 0; g < GROUP; g++) {
-            const bool visible = key < range.y;
+            const bool visible = key >= range.x && key < range.y;
             const float next = max(found[g].best, clusterMax(visible ? scores[g] : LOWEST, LANES));
             const float weight = visible ? exp(scores[g] - next) : 0;
             const float shrink = exp(found[g].best - next);
@@ -153,7 +164,7 @@ void search(uint sequence, uint kvHead, uvec2 range, uint team, uint lane, inout
             [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] *= shrink;
         }
         teamBarrier();
-        addValues(sequence, kvHead, first, range.y, team, lane, found);
+        addValues(blocks, kvHead, first, range.y, team, lane, found);
         teamBarrier();
     }
     if (SIDES > 1) {
@@ -259,11 +270,15 @@ void main() {
     if (row >= step_.rowCount) return;
     const uint end = stepPosition(step_, row) + 1;
     const uint start = end > window ? end - window : 0;
-    const uint share = max((end - start + SPLITS - 1) / SPLITS, SPLITS == 1 ? 1 : SPLIT_KEYS_MIN);
-    const uint count = (end - start + share - 1) / share;
+    // Splits and tiles start at multiples of LANES, so that a tile lies in as few blocks as it can.
+    const uint aligned = start - start % LANES;
+    const uint least = max((end - aligned + SPLITS - 1) / SPLITS, SPLIT_KEYS_MIN);
+    const uint share = SPLITS == 1 ? end - aligned : (least + LANES - 1) / LANES * LANES;
+    const uint count = (end - aligned + share - 1) / share;
     const uint split_ = gl_WorkGroupID.z;
     if (split_ >= count) return;
-    const uvec2 range = uvec2(start + split_ * share, min(start + (split_ + 1) * share, end));
+    const uvec2 range = uvec2(max(start, aligned + split_ * share),
+                              min(aligned + (split_ + 1) * share, end));
     const uint lane = gl_LocalInvocationID.x % LANES;
     const uint team = gl_LocalInvocationID.x / LANES;
 

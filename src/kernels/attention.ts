@@ -140,6 +140,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(gated),
       Number(quantizes),
       sideCount(team.lanes, valueWidth),
+      keyLoads(headWidth),
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -184,4 +185,10 @@ function teamCount(context: KernelContext, team: Team, group: number, valueWidth
 function sideCount(lanes: number, valueWidth: number): number {
   const quads = valueWidth / 4;
   return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
+}
+
+/** Loads of 16 bytes that an invocation has on their way for its key; they divide the head. */
+function keyLoads(headWidth: number): number {
+  const loads = headWidth / 8;
+  return [8, 5, 4, 3, 2].find((count) => loads % count === 0) ?? 1;
 }
