@@ -33,7 +33,7 @@ layout(constant_id = 11) const uint KEY_LOADS = 8;  // of 16 bytes, on their way
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Parts { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
@@ -42,7 +42,7 @@ layout(push_constant, std430) uniform Parameters {
     Uint2s valueCache;
     Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats, or codes
     Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16], with QUANTIZE
-    Parts parts;         // [rows, heads, SPLITS, 2 + VALUE_WIDTH]: maximum, total, weighted sum
+    Parts parts;         // [rows, heads, SPLITS, PART]: (maximum, total), weighted sum
     Counters counters;   // [rows, key/value heads], zero between dispatches
     Step step_;
     Floats sinks;        // [heads], with SINKS
@@ -58,7 +58,7 @@ const uint VALUE_QUADS = VALUE_WIDTH / 4;
 const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
 const uint KEYS_AT_ONCE = 8;  // values on their way at the same time
 const uint TILE_BLOCKS = (LANES + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
-const uint PART = VALUE_WIDTH + 2;
+const uint PART = VALUE_QUADS + 1;
 
 // A finite floor: the difference of two infinities would be no number.
 const float LOWEST = -1e30;
@@ -192,36 +192,39 @@ void mergeTeams(uint g, uint lane, inout Found all) {
     }
 }
 
-// The same for the workgroups that share a head's keys.
-void mergeParts(uint head, uint count, uint lane, inout Found all) {
+// The same for the workgroups that share a head's keys; no more than there are lanes. Each lane looks
+// at one part for the weights, then all go through the sums with several loads on their way.
+void mergeParts(uint head, uint count, uint team, uint lane, inout Found all) {
     const uint first = head * SPLITS * PART;
-    all.best = parts.at[first];
-    for (uint s = 1; s < count; s++) all.best = max(all.best, parts.at[first + s * PART]);
-    all.total = 0;
-    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) all.sums[i] = vec4(0);
-    for (uint s = 0; s < count; s++) {
-        const uint at = first + s * PART;
-        const float shrink = exp(parts.at[at] - all.best);
-        all.total += shrink * parts.at[at + 1];
-        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
-            const uint quad = at + 2 + 4 * quadOf(lane, i);
-            if (quadOf(lane, i) >= VALUE_QUADS) continue;
-            all.sums[i] += shrink * vec4(parts.at[quad], parts.at[quad + 1], parts.at[quad + 2],
-                                         parts.at[quad + 3]);
+    const vec2 mine = lane < count ? parts.at[first + lane * PART].xy : vec2(LOWEST, 0);
+    all.best = clusterMax(mine.x, LANES);
+    const float shrink = exp(mine.x - all.best);
+    all.total = clusterSum(shrink * mine.y, LANES);
+    weights[team][0][lane] = shrink;
+    teamBarrier();
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = min(quadOf(lane, i), VALUE_QUADS - 1);
+        all.sums[i] = vec4(0);
+        for (uint s = 0; s < count; s += KEYS_AT_ONCE) {
+            vec4 sums[KEYS_AT_ONCE];
+            [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
+                sums[j] = parts.at[first + min(s + j, count - 1) * PART + 1 + quad];
+            }
+            [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
+                if (s + j < count) all.sums[i] += weights[team][0][s + j] * sums[j];
+            }
         }
     }
+    teamBarrier();
 }
 
 void storePart(uint head, uint split_, Found found, uint lane) {
     const uint at = (head * SPLITS + split_) * PART;
-    if (lane == 0) {
-        parts.at[at] = found.best;
-        parts.at[at + 1] = found.total;
-    }
+    if (lane == 0) parts.at[at] = vec4(found.best, found.total, 0, 0);
     [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
         const uint quad = quadOf(lane, i);
         if (quad >= VALUE_QUADS || (SIDES > 1 && lane >= VALUE_QUADS)) continue;
-        [[unroll]] for (uint c = 0; c < 4; c++) parts.at[at + 2 + 4 * quad + c] = found.sums[i][c];
+        parts.at[at + 1 + quad] = found.sums[i];
     }
 }
 
@@ -317,9 +320,11 @@ void main() {
         else storePart(firstHead + g, split_, found[g], lane);
     }
     if (count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
-    [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        if (g % TEAMS != team) continue;
-        mergeParts(firstHead + g, count, lane, found[g]);
-        storeResult(row, kvHead * GROUP + g, found[g], lane);
+    // All teams take the same number of turns: see search.
+    [[unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
+        const uint g = min(first + team, GROUP - 1);
+        Found all;
+        mergeParts(firstHead + g, count, team, lane, all);
+        if (first + team < GROUP) storeResult(row, kvHead * GROUP + g, all, lane);
     }
 }

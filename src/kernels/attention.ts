@@ -82,7 +82,8 @@ export function attentionFloats({
 export function attentionSplits(context: KernelContext, args: Attention): number {
   const { kvHeads, rowCapacity, deterministic } = args;
   if (deterministic || context.capabilities.kind === "cpu") return 1;
-  return Math.max(1, Math.floor(workgroupsWanted / (kvHeads * rowCapacity)));
+  const wanted = Math.max(1, Math.floor(workgroupsWanted / (kvHeads * rowCapacity)));
+  return Math.min(wanted, teamOf(context).lanes);
 }
 
 /** Bytes of the scratch for unfinished results and for counting who has finished. */
@@ -92,7 +93,12 @@ export function attentionPartBytes({
   headWidth,
   valueWidth = headWidth,
 }: AttentionShape): number {
-  return counterBytes(kvHeads) + workgroupsWanted * (heads / kvHeads) * (valueWidth + 2) * 4;
+  return counterBytes(kvHeads) + workgroupsWanted * (heads / kvHeads) * partFloats(valueWidth) * 4;
+}
+
+/** Maximum and total of the weights, padded, then the weighted sum. */
+function partFloats(valueWidth: number): number {
+  return valueWidth + 4;
 }
 
 function counterBytes(kvHeads: number): number {
@@ -122,10 +128,11 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
   invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
   invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
   const group = heads / kvHeads;
-  const partBytes = rowCapacity * heads * splits * (valueWidth + 2) * 4;
+  const partBytes = rowCapacity * heads * splits * partFloats(valueWidth) * 4;
   const firstPart = counterBytes(kvHeads);
-  invariant(splits === 1 || parts.byteSize >= firstPart + partBytes, `attention: ${splits} splits`);
   const team = teamOf(context);
+  invariant(splits <= team.lanes, `attention: ${splits} splits of ${team.lanes}`);
+  invariant(splits === 1 || parts.byteSize >= firstPart + partBytes, `attention: ${splits} splits`);
   launch(context, attentionKernel, {
     shader: `attention.${team.reduction}`,
     constants: [
