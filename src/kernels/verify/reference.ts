@@ -3,6 +3,7 @@
  * with.
  */
 import type { GateFunction } from "../gate.ts";
+import type { OutputSampling } from "../sample.ts";
 
 /** y[c, r] = Σ w[r, k] · x[c, k] */
 export function matmulReference(
@@ -101,4 +102,27 @@ export function attentionReference(
     (_unused, i) =>
       values.reduce((sum, value, k) => sum + (weights[k] ?? 0) * (value[i] ?? 0), 0) / total,
   );
+}
+
+/** The token that an output's parameters and random number choose. */
+export function sampleReference(logits: Float32Array, sampling: OutputSampling): number {
+  const { temperature, topK, topP, minP, random, biases } = sampling;
+  const sorted = Array.from(logits, (logit, token) => ({
+    token,
+    logit: logit + (biases.get(token) ?? 0),
+  })).sort((a, b) => b.logit - a.logit || a.token - b.token);
+  const list = sorted.slice(0, topK);
+  const best = list[0]?.logit ?? 0;
+  const weight = (logit: number, t: number) => Math.exp((logit - best) / t);
+  const total = list.reduce((sum, { logit }) => sum + weight(logit, 1), 0);
+  let reached = 0;
+  const kept = list.filter(({ logit }, i) => {
+    const isIn = i === 0 || topP >= 1 || reached < topP * total;
+    reached += weight(logit, 1);
+    return isIn && (i === 0 || weight(logit, 1) >= minP);
+  });
+  if (temperature === 0) return kept[0]?.token ?? 0;
+  let rest = random * kept.reduce((sum, { logit }) => sum + weight(logit, temperature), 0);
+  const drawn = kept.find(({ logit }) => (rest -= weight(logit, temperature)) < 0) ?? kept.at(-1);
+  return drawn?.token ?? 0;
 }

@@ -3,6 +3,7 @@
  * kernel tests.
  */
 import type { Gpu } from "../../vulkan/gpu.ts";
+import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { layerCases } from "./layer-cases.ts";
@@ -17,6 +18,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...attentionCases,
   ...linearCases,
   ...matmulCases,
+  ...sampleCases,
 ];
 
 export interface Verdict {
