@@ -1,4 +1,7 @@
-/** Files that the bundler embeds: an import gives a path that `readFileSync` can open, also in the binary. */
+/**
+ * Files that the bundler embeds: an import gives a path that `readFileSync` can open, also in the
+ * binary.
+ */
 declare module "*.bin" {
   const path: string;
   export default path;

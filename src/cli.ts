@@ -2,9 +2,15 @@
  * The command line's root: finds the command, and is the one place where errors become exit codes.
  */
 import type { Command } from "./cli/command.ts";
-import { globalFlags } from "./cli/flags.ts";
-import { parseOptions, suggestion } from "./cli/options.ts";
-import { ClosedOutput, printError, setColor, warn, writeOut } from "./cli/output.ts";
+import { shorten, suggestion } from "./cli/options.ts";
+import {
+  ClosedOutput,
+  printError,
+  setColor,
+  writeErr,
+  writeOut,
+  type ColorMode,
+} from "./cli/output.ts";
 import { listenForSignals, signalExitCode } from "./cli/signals.ts";
 import { exitCodes, InvariantError, UserError } from "./errors.ts";
 import { takeValidationMessages } from "./vulkan/validation.ts";
@@ -56,32 +62,31 @@ const commands: Readonly<Record<string, { summary: string; load(): Promise<Comma
 async function main(args: readonly string[]): Promise<number> {
   requireBun();
   listenForSignals();
-  applyColor(args);
-  const [first] = args;
-  if (
-    first === undefined ||
-    first === "help" ||
-    ((first === "--help" || first === "-h") && args.length === 1)
-  ) {
+  setColor(wishedColor(args));
+  const [first, second] = args;
+  if (first === "help" && second !== undefined) return main([second, "--help"]);
+  if (first === undefined || (["help", "--help", "-h"].includes(first) && second === undefined)) {
     await writeOut(help());
     return 0;
   }
-  if (first === "--version" || first === "-v" || first === "version") {
+  if (["--version", "-v", "-V", "version"].includes(first)) {
     const { versionText } = await import("./cli/version.ts");
     await writeOut(versionText());
     return 0;
   }
   const { name, rest } = findCommand(args);
-  const entry = commands[name];
+  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (entry === undefined) {
-    const near = suggestion(name, Object.keys(commands));
-    throw new UserError(
-      "usage",
-      `unknown command ${name}`,
-      near ?? "zinc --help lists the commands",
-    );
+    throw new UserError("usage", `unknown command "${shorten(name)}"`, commandRemedy(name));
   }
   return (await entry.load()).run(rest);
+}
+
+/** What was meant by a word that is no command. */
+function commandRemedy(name: string): string {
+  if (name.endsWith(".gguf")) return `write zinc -m ${name} --prompt "Hello"`;
+  if (/\s/.test(name)) return 'put a prompt behind --prompt, as in zinc --prompt "Hello"';
+  return suggestion(name, Object.keys(commands)) ?? "zinc --help lists the commands";
 }
 
 /** `zinc --check …` and `zinc -m M --prompt …` are commands without their names. */
@@ -112,14 +117,12 @@ function help(): string {
   ].join("\n");
 }
 
-/** Errors in the arguments are coloured as asked, too. */
-function applyColor(args: readonly string[]): void {
-  const mode =
-    args.find((arg) => arg.startsWith("--color="))?.slice("--color=".length) ??
-    args[args.indexOf("--color") + 1];
-  if (!args.some((arg) => arg.startsWith("--color"))) return;
-  const { values } = parseOptions(["--color", mode ?? ""], globalFlags, {});
-  setColor(values.color ?? "auto");
+/** Errors in the arguments are coloured as asked, too, so this is known before they are parsed. */
+function wishedColor(args: readonly string[]): ColorMode {
+  const joined = args.find((arg) => arg.startsWith("--color="))?.slice("--color=".length);
+  const split = args.includes("--color") ? args[args.indexOf("--color") + 1] : undefined;
+  const wish = joined ?? split ?? process.env["ZINC_COLOR"];
+  return wish === "always" || wish === "never" ? wish : "auto";
 }
 
 function requireBun(): void {
@@ -130,21 +133,21 @@ function requireBun(): void {
 /** What a person sees of an error, and the exit code that goes with it. */
 function report(error: unknown): number {
   if (error instanceof ClosedOutput) return signalExitCode() ?? 0;
-  if (error instanceof UserError) {
-    printError(error.text);
-    if (process.env["ZINC_DEBUG"] === "1") console.error(error);
-    return exitCodes[error.kind];
-  }
-  const message = error instanceof Error ? error.message : String(error);
-  const kind = error instanceof InvariantError ? "a bug in zinc" : "unexpected";
-  printError(
-    `${kind}: ${message.replaceAll("\n", " ")}; please report it (ZINC_DEBUG=1 shows where)`,
-  );
-  if (process.env["ZINC_DEBUG"] === "1") console.error(error);
-  return 1;
+  printError(error instanceof UserError ? error.text : describeBug(error));
+  if (process.env["ZINC_DEBUG"] === "1") writeErr(`${Bun.inspect(error)}\n`);
+  return error instanceof UserError ? exitCodes[error.kind] : 1;
 }
 
+function describeBug(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const kind = error instanceof InvariantError ? "a bug in zinc" : "unexpected";
+  return `${kind}: ${message.replaceAll("\n", " ")}; please report it (ZINC_DEBUG=1 shows where)`;
+}
+
+for (const event of ["uncaughtException", "unhandledRejection"]) {
+  process.on(event, (error) => process.exit(report(error)));
+}
 const code = await main(process.argv.slice(2)).catch(report);
 const validation = takeValidationMessages();
-if (validation !== "") warn(`the validation layer says:\n${validation}`);
+if (validation !== "") printError(`the validation layer says:\n${validation}`);
 process.exit(validation === "" ? code : code || 1);

@@ -27,7 +27,7 @@ export class UserError extends Error {
   constructor(kind: ErrorKind, message: string, remedy?: string, options?: ErrorOptions) {
     super(oneLine(message), options);
     this.kind = kind;
-    this.remedy = remedy;
+    this.remedy = remedy === undefined ? undefined : oneLine(remedy);
   }
 
   /** The whole line a person sees. */
@@ -49,7 +49,7 @@ export function invariant(condition: unknown, message: string): asserts conditio
 /**
  * Messages quote file names and metadata, which may hold control characters: keep them on one line.
  */
-function oneLine(text: string): string {
+export function oneLine(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (c) =>
     c === "\n" ? "\\n" : `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );

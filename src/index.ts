@@ -3,14 +3,23 @@
  *
  *     import { load } from "zinc";
  *     const model = await load("model.gguf");
- *     for await (const piece of model.generate("Why is the sky blue?")) process.stdout.write(piece);
+ *     for await (const piece of model.generate("Why is the sky blue?")) {
+ *       process.stdout.write(piece);
+ *     }
  *     model.close();
  */
 import { openBuiltin } from "./builtin/builtin.ts";
-import { Generation, type GenerateOptions, type Prompt } from "./chat/generation.ts";
+import {
+  Generation,
+  requireCount,
+  requirePrompt,
+  type GenerateOptions,
+  type Prompt,
+} from "./chat/generation.ts";
 import { resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
+import type { Sequence } from "./engine/sequence.ts";
 import { UserError } from "./errors.ts";
 import { openGguf, type GgufFile } from "./gguf/file.ts";
 import { describeModel } from "./model/architectures.ts";
@@ -50,6 +59,21 @@ export async function openModelFile(path?: string): Promise<GgufFile> {
   return path === undefined ? openBuiltin() : openGguf(path);
 }
 
+/** The tokenizer of a file, if it has one; errors name the file. */
+export function openTokenizer(
+  file: GgufFile,
+  warn: (message: string) => void = () => {},
+): Tokenizer | undefined {
+  try {
+    return createTokenizer(file.metadata, warn);
+  } catch (error) {
+    const [name = ""] = file.fileNames;
+    if (!(error instanceof UserError) || error.message.includes(name)) throw error;
+    const { kind, message, remedy = "take another file, or a newer zinc" } = error;
+    throw new UserError(kind, `${name}: ${message}`, remedy, { cause: error });
+  }
+}
+
 /**
  * Loads a GGUF model onto a device; without a path, the small model that zinc brings. Throws
  * `UserError`: its `kind` says whether the model, the device, its memory or the options are the
@@ -57,11 +81,12 @@ export async function openModelFile(path?: string): Promise<GgufFile> {
  */
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
-  const warn = options.onWarning ?? (() => {});
+  const { contextTokens, onWarning: warn = () => {} } = options;
+  if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const model = describeModel(file);
-  const tokenizer = createTokenizer(file.metadata, warn);
+  const tokenizer = openTokenizer(file, warn);
   const template = resolveTemplate(file.metadata, tokenizer, options.template);
   if (template?.problem !== undefined) {
     warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
@@ -70,7 +95,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   const gpu = Gpu.open({ device: options.device, cacheFolder: folder ?? undefined, warn });
   opened.defer(() => gpu.close());
   const engine = await Engine.load(gpu, model, {
-    contextTokens: options.contextTokens,
+    contextTokens,
     deterministic: options.deterministic === true,
     profile: options.profile === true,
     ...(options.onPlan && { onPlan: options.onPlan }),
@@ -102,6 +127,7 @@ export class LanguageModel implements Disposable {
   readonly template: ResolvedTemplate | undefined;
   readonly #tokenizer: Tokenizer | undefined;
   readonly #owned: DisposableStack;
+  readonly #closing = new AbortController();
   #busy = false;
 
   /** Use `load`. */
@@ -120,6 +146,11 @@ export class LanguageModel implements Disposable {
   /** Tokens that prompt and answer may have together. */
   get contextTokens(): number {
     return this.engine.plan.contextTokens;
+  }
+
+  /** Whether text goes in and comes out, or only ids. */
+  get hasTokenizer(): boolean {
+    return this.#tokenizer !== undefined;
   }
 
   /** Throws if the file brings no tokenizer; then only ids can be fed. */
@@ -145,30 +176,16 @@ export class LanguageModel implements Disposable {
    * Iterate over the pieces as they come, or await `result`.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
-    return new Generation(this.engine, this.#tokenizer, this.template?.template, prompt, options, {
-      acquire: () => {
-        if (this.#busy)
-          throw new UserError(
-            "failed",
-            "the model is still making another text",
-            "finish or cancel it first",
-          );
-        this.#busy = true;
-      },
-      release: () => {
-        this.#busy = false;
-      },
-    });
+    const { engine, template } = this;
+    const acquire = () => this.#acquire();
+    const release = () => this.#release();
+    const turn = { acquire, release };
+    return new Generation(engine, this.#tokenizer, template?.template, prompt, options, turn);
   }
 
   /** The logits behind the last of some tokens: [vocabularySize]. */
   logits(tokens: readonly number[]): Float32Array {
-    const sequence = this.engine.createSequence();
-    try {
-      return this.engine.append(sequence, tokens).slice();
-    } finally {
-      this.engine.release(sequence);
-    }
+    return this.#withSequence(tokens, (sequence) => this.engine.append(sequence, tokens).slice());
   }
 
   /** The logits behind each of some tokens, in order; an array is valid only during its call. */
@@ -176,20 +193,43 @@ export class LanguageModel implements Disposable {
     tokens: readonly number[],
     onLogits: (index: number, logits: Float32Array) => void,
   ): void {
-    const sequence = this.engine.createSequence();
-    try {
-      this.engine.appendAll(sequence, tokens, onLogits);
-    } finally {
-      this.engine.release(sequence);
-    }
+    this.#withSequence(tokens, (sequence) => this.engine.appendAll(sequence, tokens, onLogits));
   }
 
-  /** Frees the device. The model cannot be used afterwards. */
+  /** Frees the device. A text in the making ends as cancelled; the model cannot be used again. */
   close(): void {
+    this.#closing.abort();
     this.#owned.dispose();
   }
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  #acquire(): AbortSignal {
+    const { signal } = this.#closing;
+    if (signal.aborted) throw new UserError("failed", "the model is closed", "load it again");
+    if (this.#busy) {
+      const remedy = "finish or cancel it first";
+      throw new UserError("failed", "the model is still making another text", remedy);
+    }
+    this.#busy = true;
+    return signal;
+  }
+
+  #release(): void {
+    this.#busy = false;
+  }
+
+  #withSequence<T>(tokens: readonly number[], use: (sequence: Sequence) => T): T {
+    this.#acquire();
+    const sequence = this.engine.createSequence();
+    try {
+      requirePrompt(this.engine, tokens);
+      return use(sequence);
+    } finally {
+      this.engine.release(sequence);
+      this.#release();
+    }
   }
 }

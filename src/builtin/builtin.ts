@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { openGgufBytes, type GgufFile } from "../gguf/file.ts";
 
-export const builtinName = "spark (built in)";
+const builtinName = "spark (built in)";
 
 export async function openBuiltin(): Promise<GgufFile> {
   const { default: path } = await import("./spark.gguf", { with: { type: "file" } });

@@ -1,4 +1,7 @@
-/** One text in the making, as the library's users see it: pieces to iterate over, and a result in the end. */
+/**
+ * One text in the making, as the library's users see it: pieces to iterate over, and a result in
+ * the end.
+ */
 import { encodeChat, encodeRaw } from "./prompt.ts";
 import { StopStrings } from "./stop-strings.ts";
 import type { ChatTemplate } from "./template.ts";
@@ -6,6 +9,7 @@ import type { Engine } from "../engine/engine.ts";
 import { generateTokens, type FinishReason } from "../engine/generation.ts";
 import { HostSampler } from "../engine/sampler.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
+import type { Sequence } from "../engine/sequence.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
@@ -38,7 +42,8 @@ export interface GenerationResult {
 
 /** Whoever makes texts one at a time. */
 export interface Turn {
-  acquire(): void;
+  /** Returns what is aborted if the model is closed meanwhile. Throws if it is not free. */
+  acquire(): AbortSignal;
   release(): void;
 }
 
@@ -65,7 +70,9 @@ export class Generation implements AsyncIterable<string> {
     this.#tokenizer = tokenizer;
     this.#options = options;
     this.#turn = turn;
+    if (options.maxTokens !== undefined) requireCount("maxTokens", options.maxTokens, 0);
     this.#sampling = completeSampling(options);
+    requireTokens(engine, this.#sampling.logitBias.keys());
     this.#prompt = encodePrompt(engine, tokenizer, template, prompt, options);
   }
 
@@ -73,14 +80,16 @@ export class Generation implements AsyncIterable<string> {
     return this.#prompt.length;
   }
 
-  /** The pieces of text as they come; whole characters, and nothing that belongs to a stop string. */
+  /**
+   * The pieces of text as they come; whole characters, and nothing that belongs to a stop string.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
     if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
+    const closing = this.#turn.acquire();
     this.#started = true;
-    this.#turn.acquire();
     const sequence = this.#engine.createSequence();
     try {
-      yield* this.#pieces(sequence);
+      yield* this.#pieces(sequence, closing);
     } finally {
       this.#engine.release(sequence);
       this.#turn.release();
@@ -94,8 +103,8 @@ export class Generation implements AsyncIterable<string> {
     return this.#result;
   }
 
-  async *#pieces(sequence: ReturnType<Engine["createSequence"]>): AsyncGenerator<string, void> {
-    const { stop = [], ignoreEos = false, signal } = this.#options;
+  async *#pieces(sequence: Sequence, closing: AbortSignal): AsyncGenerator<string, void> {
+    const { stop = [], ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
     let prefilled = started;
     const tokens: number[] = [];
@@ -106,7 +115,7 @@ export class Generation implements AsyncIterable<string> {
       sampler: new HostSampler(this.#sampling),
       maxTokens: this.#maxTokens(),
       endTokens: ignoreEos ? new Set() : (this.#tokenizer?.endOfGeneration ?? new Set()),
-      signal,
+      signal: AbortSignal.any([signal, closing]),
       onPrefill: () => {
         prefilled = performance.now();
       },
@@ -128,7 +137,9 @@ export class Generation implements AsyncIterable<string> {
     const rest = stops.push(decoder?.flush() ?? "") + stops.flush();
     text += rest;
     this.#result = {
-      text, tokens, finishReason,
+      text,
+      tokens,
+      finishReason,
       promptTokens: this.#prompt.length,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
@@ -149,28 +160,50 @@ function encodePrompt(
   prompt: Prompt,
   { raw = false, now }: GenerateOptions,
 ): readonly number[] {
-  const tokens = typeof prompt === "string"
-    ? encodeText(requireTokenizer(tokenizer), raw ? undefined : template, prompt, now)
-    : prompt.tokens;
-  const { vocabularySize } = engine.model.config;
-  const foreign = tokens.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
-  if (foreign !== undefined) {
-    throw new UserError("usage", `token ${foreign} is not in the vocabulary`, `ids go from 0 to ${vocabularySize - 1}`);
-  }
-  const { contextTokens } = engine.plan;
-  if (tokens.length === 0) throw emptyPrompt();
-  if (tokens.length > contextTokens) {
-    throw new UserError(
-      "usage",
-      `the prompt has ${tokens.length} tokens and the context ${contextTokens}`,
-      "shorten the prompt or choose a longer context with -c",
-    );
-  }
+  const tokens =
+    typeof prompt === "string"
+      ? encodeText(requireTokenizer(tokenizer), raw ? undefined : template, prompt, now)
+      : prompt.tokens;
+  requirePrompt(engine, tokens);
   return tokens;
 }
 
+/** Throws a "usage" error for ids that the model cannot be fed: none, foreign, or too many. */
+export function requirePrompt(engine: Engine, tokens: readonly number[]): void {
+  requireTokens(engine, tokens);
+  const { contextTokens } = engine.plan;
+  if (tokens.length === 0) throw emptyPrompt();
+  if (tokens.length <= contextTokens) return;
+  throw new UserError(
+    "usage",
+    `the prompt has ${tokens.length} tokens and the context ${contextTokens}`,
+    "shorten the prompt or choose a longer context with -c",
+  );
+}
+
+/** Throws a "usage" error for an option that is no whole number from `min`. */
+export function requireCount(name: string, value: number, min: number): void {
+  if (Number.isInteger(value) && value >= min) return;
+  throw new UserError("usage", `${name} is ${value}`, `it must be a whole number from ${min}`);
+}
+
+function requireTokens(engine: Engine, ids: Iterable<number>): void {
+  const { vocabularySize } = engine.model.config;
+  for (const id of ids) {
+    if (Number.isInteger(id) && id >= 0 && id < vocabularySize) continue;
+    throw new UserError(
+      "usage",
+      `token ${id} is not in the vocabulary`,
+      `ids go from 0 to ${vocabularySize - 1}`,
+    );
+  }
+}
+
 function encodeText(
-  tokenizer: Tokenizer, template: ChatTemplate | undefined, text: string, now?: () => Date,
+  tokenizer: Tokenizer,
+  template: ChatTemplate | undefined,
+  text: string,
+  now?: () => Date,
 ): number[] {
   if (text === "") throw emptyPrompt();
   if (template === undefined) return encodeRaw(tokenizer, text);

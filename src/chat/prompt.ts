@@ -17,11 +17,14 @@ export interface ResolvedTemplate {
 }
 
 /**
- * The chat template of a model file, or `given` instead of it; undefined where there is none. A model's template
- * that cannot be parsed is replaced by ChatML. Throws a "usage" error for a bad `given`.
+ * The chat template of a model file, or `given` instead of it; undefined where there is none. A
+ * model's template that cannot be parsed is replaced by ChatML. Throws a "usage" error for a bad
+ * `given`.
  */
 export function resolveTemplate(
-  metadata: Metadata, tokenizer: Tokenizer | undefined, given?: string,
+  metadata: Metadata,
+  tokenizer: Tokenizer | undefined,
+  given?: string,
 ): ResolvedTemplate | undefined {
   const variables = {
     ...tokenVariable("bos_token", tokenizer, tokenizer?.bosId),
@@ -50,16 +53,21 @@ function tokenVariable(name: string, tokenizer: Tokenizer | undefined, id: numbe
 }
 
 /** A template that refused its input, as an error for people; anything else passes through. */
-export function templateFailure(error: unknown): unknown {
+export function templateFailure(
+  error: unknown,
+  remedy = "check the messages, or give another template with --template or none with --raw",
+): unknown {
   if (!(error instanceof TemplateError)) return error;
   const place = error.kind === "raised" || error.line === undefined ? "" : ` (line ${error.line})`;
-  return new UserError("usage", `the chat template refused this: ${error.message}${place}`,
-    "check the messages, or give another template with --template or none with --raw");
+  return new UserError("usage", `the chat template refused this: ${error.message}${place}`, remedy);
 }
 
 /** The ids of a conversation as the template renders it; user text never becomes special tokens. */
 export function encodeChat(
-  tokenizer: Tokenizer, template: ChatTemplate, input: TemplateInput, now?: () => Date,
+  tokenizer: Tokenizer,
+  template: ChatTemplate,
+  input: TemplateInput,
+  now?: () => Date,
 ): number[] {
   try {
     const segments = template.renderSegments(input, now === undefined ? {} : { now });

@@ -3,12 +3,14 @@
  */
 import type { Sequence } from "../engine/sequence.ts";
 import { seededRandom } from "../engine/sampler.ts";
+import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
-import type { LanguageModel } from "../index.ts";
+import { openModelFile, type LanguageModel } from "../index.ts";
 import { measureReadBandwidth } from "../kernels/bandwidth.ts";
 import { formatBytes } from "../math.ts";
+import { describeModel } from "../model/architectures.ts";
 import { command } from "./command.ts";
-import { integer, integers } from "./flag.ts";
+import { integer, integers, type Values } from "./flag.ts";
 import { contextFlags, deviceFlags, modelFlags, outputFlags } from "./flags.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
@@ -38,8 +40,7 @@ export const benchCommand = command({
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
-    const prompts = values.promptTokens ?? [512];
-    const { maxTokens = 128, depth: depths = [0], streams = [1], repeats = 3 } = values;
+    const { promptTokens = [512], maxTokens = 128, depth = [0], streams = [1] } = values;
     if (streams.some((count) => count !== 1)) {
       throw new UserError(
         "usage",
@@ -47,13 +48,10 @@ export const benchCommand = command({
         "leave it out",
       );
     }
-    const ctx = Math.max(...prompts, ...depths.map((depth) => depth + maxTokens + 1));
+    const ctx = Math.max(...promptTokens, ...depth.map((tokens) => tokens + maxTokens + 1));
+    await requireContext(values.model, ctx);
     using model = await loadModel({ ...values, ctx });
-    const bench = new Bench(model, maxTokens, repeats);
-    const readBytesPerSecond = measureReadBandwidth(model.engine.gpu);
-    const prefill = prompts.map((tokens) => bench.prefill(tokens));
-    const decode = depths.map((depth) => bench.decode(depth, readBytesPerSecond));
-    bench.done();
+    const { prefill, decode, readBytesPerSecond } = await measure(model, values);
     const { name, driver } = model.engine.gpu.device.capabilities;
     const report = {
       device: { name, driver: `${driver.name} ${driver.info}`, readGBs: readBytesPerSecond / 1e9 },
@@ -65,7 +63,35 @@ export const benchCommand = command({
   },
 });
 
-class Bench {
+/** Loading would say so, too, and advise a flag that this command does not have. */
+async function requireContext(path: string | undefined, tokens: number): Promise<void> {
+  using file = await openModelFile(path);
+  const { name, contextLength } = describeModel(file).config;
+  if (tokens <= contextLength) return;
+  throw new UserError(
+    "usage",
+    `this needs a context of ${tokens} tokens and ${name} has ${contextLength}`,
+    "choose smaller numbers for -p, -n or --depth",
+  );
+}
+
+async function measure(
+  model: LanguageModel,
+  { promptTokens = [512], maxTokens = 128, depth: depths = [0], repeats = 3 }: Values<typeof flags>,
+) {
+  const readBytesPerSecond = measureReadBandwidth(model.engine.gpu);
+  using bench = new Bench(model, maxTokens, repeats);
+  const prefill: PrefillRow[] = [];
+  for (const tokens of promptTokens) prefill.push(await bench.prefill(tokens));
+  const decode: DecodeRow[] = [];
+  for (const depth of depths) decode.push(await bench.decode(depth, readBytesPerSecond));
+  return { prefill, decode, readBytesPerSecond };
+}
+
+type PrefillRow = Awaited<ReturnType<Bench["prefill"]>>;
+type DecodeRow = Awaited<ReturnType<Bench["decode"]>>;
+
+class Bench implements Disposable {
   readonly #model: LanguageModel;
   readonly #maxTokens: number;
   readonly #repeats: number;
@@ -78,8 +104,8 @@ class Bench {
     this.#repeats = repeats;
   }
 
-  prefill(tokens: number) {
-    const speeds = this.#repeat(`prefill ${tokens}`, (sequence) => {
+  async prefill(tokens: number) {
+    const speeds = await this.#repeat(`prefill ${tokens}`, (sequence) => {
       const prompt = this.#tokens(tokens);
       const started = performance.now();
       this.#model.engine.append(sequence, prompt);
@@ -88,9 +114,9 @@ class Bench {
     return { tokens, tokS: median(speeds) };
   }
 
-  decode(depth: number, readBytesPerSecond: number) {
+  async decode(depth: number, readBytesPerSecond: number) {
     const { engine } = this.#model;
-    const runs = this.#repeat(`decode at ${depth}`, (sequence) => {
+    const runs = await this.#repeat(`decode at ${depth}`, (sequence) => {
       if (depth > 0) engine.append(sequence, this.#tokens(depth));
       const steps = this.#tokens(this.#maxTokens + 1);
       let [hostMs, gpuMs, submits] = [0, 0, 0];
@@ -126,16 +152,17 @@ class Bench {
     };
   }
 
-  done(): void {
+  [Symbol.dispose](): void {
     this.#progress.clear();
   }
 
   /** Once to warm up, then the repetitions that count, each on an empty cache. */
-  #repeat<T>(label: string, run: (sequence: Sequence) => T): T[] {
+  async #repeat<T>(label: string, run: (sequence: Sequence) => T): Promise<T[]> {
     const { engine } = this.#model;
     const results: T[] = [];
     for (let i = 0; i <= this.#repeats; i++) {
       this.#progress.step(i, this.#repeats, label);
+      await nextTurn();
       const sequence = engine.createSequence();
       const result = run(sequence);
       engine.release(sequence);
@@ -158,8 +185,8 @@ function median(values: readonly number[]): number {
 interface Report {
   readonly device: { readonly name: string; readonly driver: string; readonly readGBs: number };
   readonly model: { readonly name: string; readonly weightBytes: number };
-  readonly prefill: readonly ReturnType<Bench["prefill"]>[];
-  readonly decode: readonly ReturnType<Bench["decode"]>[];
+  readonly prefill: readonly PrefillRow[];
+  readonly decode: readonly DecodeRow[];
 }
 
 function format({ device, model, prefill, decode }: Report): string {
@@ -172,8 +199,9 @@ function format({ device, model, prefill, decode }: Report): string {
         row.roofline === null ? "from cache" : `${(row.roofline * 100).toFixed(1)}% of the floor`;
       return (
         `decode at depth ${row.depth}: ${row.tokS.toFixed(1)} tok/s (${floor}), ` +
-        `${row.gpuMsPerStep.toFixed(3)} ms GPU and ${row.hostMsPerStep.toFixed(3)} ms host a step, ` +
-        `${row.submitsPerStep} submit, ${row.dispatchesPerStep} dispatches, ${row.barriersPerStep} barriers`
+        `${row.gpuMsPerStep.toFixed(3)} ms GPU and ${row.hostMsPerStep.toFixed(3)} ms host ` +
+        `a step, ${row.submitsPerStep} submit, ${row.dispatchesPerStep} dispatches, ` +
+        `${row.barriersPerStep} barriers`
       );
     }),
   ];

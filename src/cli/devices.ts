@@ -72,7 +72,8 @@ function format(row: ReturnType<typeof summarize>): string {
       ? ""
       : `\n    ${row.usable ? "not used unless asked for" : "cannot be used"}: ${row.reason}`;
   return (
-    `${mark} ${row.index}  ${row.name}\n    ${row.kind}, ${formatBytes(row.memoryBytes)}, ${row.driver}, ` +
-    `Vulkan ${row.api}, subgroups ${row.subgroupSizes.join("–")}${matrix}${reason}`
+    `${mark} ${row.index}  ${row.name}\n` +
+    `    ${row.kind}, ${formatBytes(row.memoryBytes)}, ${row.driver}, Vulkan ${row.api}, ` +
+    `subgroups ${row.subgroupSizes.join("–")}${matrix}${reason}`
   );
 }

@@ -26,14 +26,18 @@ export type Values<F extends Flags> = {
 
 type Details = Pick<Flag<unknown>, "alias">;
 
-/** On when it is there. */
-export function toggle(description: string, details: Details = {}): Flag<boolean> {
-  return { description, ...details, schema: v.pipe(v.string(), v.transform(isOn)) };
-}
+const onWords = ["1", "true", "on", "yes"];
+const offWords = ["0", "false", "off", "no"];
 
-/** The values that switch an environment variable off. */
-function isOn(text: string): boolean {
-  return !["", "0", "false", "off", "no"].includes(text.toLowerCase());
+/** On when it is there; a variable, or a value behind "=", may also switch it off. */
+export function toggle(description: string, details: Details = {}): Flag<boolean> {
+  const schema = v.pipe(
+    v.string(),
+    v.toLowerCase(),
+    v.picklist([...onWords, ...offWords], "must be on or off"),
+    v.transform((word) => onWords.includes(word)),
+  );
+  return { description, ...details, schema };
 }
 
 export function text(hint: string, description: string, details: Details = {}): Flag<string> {
@@ -53,23 +57,30 @@ export function anyText(hint: string, description: string, details: Details = {}
 export function texts(hint: string, description: string): Flag<readonly string[]> {
   const schema = v.pipe(
     v.string(),
+    v.nonEmpty("must not be empty"),
     v.transform((value): readonly string[] => [value]),
   );
   return { description, hint, multiple: true, schema };
 }
 
 export function oneOf<const T extends string>(options: readonly T[], description: string): Flag<T> {
-  const schema = v.picklist(options, `must be ${options.join(" or ")}`) as v.GenericSchema<
-    string,
-    T
-  >;
+  const choice = new Intl.ListFormat("en-GB", { type: "disjunction" }).format(options);
+  const schema = v.picklist(options, `must be ${choice}`) as v.GenericSchema<string, T>;
   return { description, hint: options.join("|"), schema };
+}
+
+/** Which numbers a flag takes. */
+export interface Range {
+  readonly min?: number;
+  /** As `min`, without the number itself. */
+  readonly above?: number;
+  readonly max?: number;
 }
 
 export function number(
   hint: string,
   description: string,
-  range: { min: number; max?: number },
+  range: Range,
   details: Details = {},
 ): Flag<number> {
   return { description, hint, ...details, schema: numeric(range) };
@@ -78,7 +89,7 @@ export function number(
 export function integer(
   hint: string,
   description: string,
-  range: { min: number; max?: number },
+  range: Range,
   details: Details = {},
 ): Flag<number> {
   return {
@@ -91,7 +102,8 @@ export function integer(
 
 /** Whole numbers with commas between: "1,2,3". */
 export function integers(hint: string, description: string, min = 0): Flag<readonly number[]> {
-  const item = v.pipe(numeric({ min }), v.integer("must be whole numbers with commas between"));
+  const shape = "must be whole numbers with commas between";
+  const item = v.pipe(numeric({ min }, shape), v.integer(shape));
   const schema = v.pipe(
     v.string(),
     v.transform((value) => value.split(",").map((part) => part.trim())),
@@ -100,15 +112,22 @@ export function integers(hint: string, description: string, min = 0): Flag<reado
   return { description, hint, schema: schema as v.GenericSchema<string, readonly number[]> };
 }
 
-function numeric({ min, max = Number.MAX_SAFE_INTEGER }: { min: number; max?: number }) {
-  const limit =
-    max === Number.MAX_SAFE_INTEGER ? `must be at least ${min}` : `must be ${min} to ${max}`;
+function numeric(range: Range, shape = "must be a number") {
+  const { min = Number.NEGATIVE_INFINITY, above = Number.NEGATIVE_INFINITY } = range;
+  const { max = Number.MAX_SAFE_INTEGER } = range;
   return v.pipe(
     v.string(),
     // Number("") is 0, and "0x10" or " 7" are nobody's intention.
-    v.regex(/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, "must be a number"),
+    v.regex(/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i, shape),
     v.transform(Number),
-    v.minValue(min, limit),
-    v.maxValue(max, limit),
+    v.check((value) => value >= min && value > above, describeRange(range)),
+    v.maxValue(max, range.max === undefined ? `must be at most ${max}` : describeRange(range)),
   );
+}
+
+function describeRange({ min, above, max }: Range): string {
+  if (above !== undefined) {
+    return max === undefined ? `must be above ${above}` : `must be above ${above} and up to ${max}`;
+  }
+  return max === undefined ? `must be at least ${min}` : `must be ${min} to ${max}`;
 }

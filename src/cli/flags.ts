@@ -8,13 +8,13 @@ export const modelFlags = {
 } as const;
 
 export const deviceFlags = {
-  device: text("device", "index or part of a name, as zinc devices lists them", { alias: "d" }),
+  device: text("device", "number or part of a name, as zinc devices lists them", { alias: "d" }),
 } as const;
 
 export const contextFlags = {
   ctx: integer(
     "tokens",
-    "context length; as much as fits by default, at most the model's",
+    "context length; by default as much as fits, up to the model's",
     { min: 1 },
     { alias: "c" },
   ),
@@ -25,7 +25,7 @@ export const contextFlags = {
 export const samplingFlags = {
   maxTokens: integer(
     "n",
-    "length of the answer; up to the end of the context by default",
+    "length of the answer; by default up to the end of the context",
     { min: 0 },
     { alias: "n" },
   ),
@@ -33,14 +33,17 @@ export const samplingFlags = {
     min: 0,
     max: 100,
   }),
-  topK: integer("k", "keep the k best tokens, 0 for all (default 40)", { min: 0 }),
-  topP: number("p", "keep tokens up to this probability in all (default 0.95)", { min: 0, max: 1 }),
+  topK: integer("k", "keep the k best tokens, 0 for all (default 40)", { min: 0, max: 1 << 30 }),
+  topP: number("p", "keep tokens up to this probability in all (default 0.95)", {
+    above: 0,
+    max: 1,
+  }),
   minP: number("p", "keep tokens this likely relative to the best (default 0.05)", {
     min: 0,
     max: 1,
   }),
   repeatPenalty: number("x", "weaken recent tokens by this factor (default 1)", {
-    min: 0,
+    above: 0,
     max: 100,
   }),
   presencePenalty: number("x", "weaken tokens that occurred (default 0)", { min: -100, max: 100 }),
@@ -56,14 +59,14 @@ export const samplingFlags = {
 
 export const promptFlags = {
   prompt: anyText("text", "what to say; text on stdin is put before it", { alias: "p" }),
-  raw: toggle("no chat template: the prompt as it stands, special tokens included"),
+  raw: toggle("the prompt as it is: no chat template, special tokens count"),
   tokens: integers("ids", "token ids as they are, instead of text: 1,2,3"),
   template: text("file", "a chat template (Jinja) instead of the model's own"),
 } as const;
 
 export const outputFlags = {
   json: toggle("print one JSON object instead of text"),
-  quiet: toggle("nothing on stderr but errors"),
+  quiet: toggle("nothing on stderr but errors", { alias: "q" }),
 } as const;
 
 /** Every command takes these. */

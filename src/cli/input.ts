@@ -1,9 +1,13 @@
 /** Text from stdin and from files that the command line names. */
 import { readFileSync } from "node:fs";
 import { UserError } from "../errors.ts";
+import { errorCode, note } from "./output.ts";
 
 /** Larger than any context. */
 const textBytesMax = 1 << 30;
+
+/** Whoever forgot that stdin is read must be told, or it looks like a hang. */
+const patienceMs = 3000;
 
 /**
  * What was piped in; empty if stdin is a terminal or closed. Throws a "usage" error for invalid
@@ -11,15 +15,37 @@ const textBytesMax = 1 << 30;
  */
 export async function readStdin(): Promise<string> {
   if (process.stdin.isTTY === true) return "";
-  const chunks: Buffer[] = [];
-  let byteSize = 0;
-  for await (const chunk of process.stdin) {
-    chunks.push(Buffer.from(chunk));
-    byteSize += chunk.length;
-    if (byteSize > textBytesMax)
-      throw new UserError("usage", "stdin holds more than 1 GiB", "send less text");
+  const reminder = setTimeout(
+    () => note("waiting for the end of stdin (none? add </dev/null)"),
+    patienceMs,
+  );
+  try {
+    return decodeUtf8(await readAll(process.stdin), "stdin");
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    throw new UserError("usage", `stdin cannot be read (${errorCode(error)})`, "pipe a text in");
+  } finally {
+    clearTimeout(reminder);
   }
-  return decodeUtf8(Buffer.concat(chunks), "stdin");
+}
+
+/** The same for commands that have no other input: at a terminal they would find nothing. */
+export async function requireStdin(remedy: string): Promise<string> {
+  if (process.stdin.isTTY !== true) return readStdin();
+  throw new UserError("usage", "nothing is piped in", remedy);
+}
+
+async function readAll(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let byteSize = 0;
+  for await (const chunk of stream) {
+    chunks.push(Uint8Array.from(chunk));
+    byteSize += chunk.length;
+    if (byteSize > textBytesMax) {
+      throw new UserError("usage", "stdin holds more than 1 GiB", "send less text");
+    }
+  }
+  return Buffer.concat(chunks);
 }
 
 /** A text file, or stdin for "-". Throws a "usage" error if it cannot be read or is no UTF-8. */
@@ -29,8 +55,7 @@ export async function readTextFile(path: string): Promise<string> {
     return decodeUtf8(readFileSync(path), path);
   } catch (error) {
     if (error instanceof UserError) throw error;
-    const code = error instanceof Error && "code" in error ? String(error.code) : String(error);
-    throw new UserError("usage", `${path} cannot be read (${code})`, "check the path");
+    throw new UserError("usage", `${path} cannot be read (${errorCode(error)})`, "check the path");
   }
 }
 

@@ -4,7 +4,7 @@ import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
 import { contextFlags, deviceFlags, modelFlags, promptFlags } from "./flags.ts";
 import { loadModel } from "./model-options.ts";
-import { setQuiet, writeOut } from "./output.ts";
+import { writeOut } from "./output.ts";
 
 export const logitsCommand = command({
   name: "logits",
@@ -20,17 +20,7 @@ export const logitsCommand = command({
     const { tokens, all } = values;
     if (tokens === undefined)
       throw new UserError("usage", "no tokens are given", "write --tokens 1,2,3");
-    setQuiet(true);
-    using model = await loadModel({ ...values, ctx: values.ctx ?? undefined });
-    const { vocabularySize } = model.config;
-    const foreign = tokens.find((id) => id >= vocabularySize);
-    if (foreign !== undefined) {
-      throw new UserError(
-        "usage",
-        `token ${foreign} is not in the vocabulary`,
-        `ids go from 0 to ${vocabularySize - 1}`,
-      );
-    }
+    using model = await loadModel(values);
     if (all !== true) {
       await writeOut(`${JSON.stringify(Array.from(model.logits(tokens)))}\n`);
       return;

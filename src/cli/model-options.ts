@@ -43,8 +43,9 @@ export async function loadModel(
 export function describeLoaded(model: LanguageModel): void {
   const { plan, gpu } = model.engine;
   note(
-    `${model.config.name} on ${gpu.device.capabilities.name}: ${formatBytes(plan.totalBytes)} on the device, ` +
-      `context ${plan.contextTokens}, loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
+    `${model.config.name} on ${gpu.device.capabilities.name}: ` +
+      `${formatBytes(plan.totalBytes)} on the device, context ${plan.contextTokens}, ` +
+      `loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
   );
 }
 
@@ -52,7 +53,7 @@ export function describeLoaded(model: LanguageModel): void {
 export function parseLogitBias(items: readonly string[] | undefined): Map<number, number> {
   const result = new Map<number, number>();
   for (const item of items ?? []) {
-    const match = /^(\d+)=([+-]?(?:inf|\d+\.?\d*|\.\d+))$/i.exec(item);
+    const match = /^(\d+)=([+-]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))$/i.exec(item);
     if (match === null) {
       throw new UserError(
         "usage",

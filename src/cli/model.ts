@@ -1,32 +1,32 @@
 /** `zinc model info`: what a file holds, without touching a GPU. */
 import { resolveTemplate } from "../chat/prompt.ts";
-import { UserError } from "../errors.ts";
+import { oneLine, UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
-import { openModelFile } from "../index.ts";
+import { openModelFile, openTokenizer } from "../index.ts";
 import { formatBytes } from "../math.ts";
 import { architectureNames, architectureOf } from "../model/architectures.ts";
-import { createTokenizer } from "../tokenizer/tokenizer.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
 import { modelFlags, outputFlags } from "./flags.ts";
-import { suggestion } from "./options.ts";
+import { shorten, suggestion } from "./options.ts";
 import { warn, writeOut } from "./output.ts";
 
 const actions = ["info"];
 
 export const modelCommand = command({
   name: "model",
-  summary: "Look into model files (model info FILE)",
+  summary: "Look into model files",
   flags: { ...modelFlags, tensors: toggle("list every tensor"), json: outputFlags.json },
-  positionals: ["ACTION", "FILE"],
+  positionals: { ACTION: "info: what the file holds", FILE: "GGUF file, as behind -m" },
   async run({ model, tensors, json }, [action, path]) {
+    if (action === undefined) {
+      throw new UserError("usage", "no action is given", "write zinc model info FILE");
+    }
     if (action !== "info") {
-      const remedy = (action && suggestion(action, actions)) ?? "write zinc model info FILE";
-      throw new UserError(
-        "usage",
-        action === undefined ? "no action is given" : `unknown action ${action}`,
-        remedy,
-      );
+      const file = action.endsWith(".gguf") ? action : "FILE";
+      const remedy = suggestion(action, actions) ?? `write zinc model info ${file}`;
+      throw new UserError("usage", `unknown action "${shorten(action)}"`, remedy);
     }
     using file = await openModelFile(path ?? model);
     const info = describeFile(file);
@@ -40,7 +40,7 @@ export const modelCommand = command({
       await writeOut(`${key.padEnd(14)} ${formatValue(value)}\n`);
     if (tensors !== true) return;
     for (const { name, dims, typeName } of file.tensors) {
-      await writeOut(`${name.padEnd(36)} ${typeName.padEnd(8)} ${dims.join(" × ")}\n`);
+      await writeOut(`${oneLine(name).padEnd(36)} ${typeName.padEnd(8)} ${dims.join(" × ")}\n`);
     }
   },
 });
@@ -48,9 +48,7 @@ export const modelCommand = command({
 function describeFile(file: GgufFile) {
   const { metadata, tensors } = file;
   const architecture = architectureOf(file);
-  const tokenizer = metadata.has("tokenizer.ggml.model")
-    ? createTokenizer(metadata, warn)
-    : undefined;
+  const tokenizer = tokenizerOf(file);
   const template = resolveTemplate(metadata, tokenizer);
   const types = new Map<string, number>();
   for (const { typeName, sizeBytes = 0 } of tensors)
@@ -75,11 +73,22 @@ function describeFile(file: GgufFile) {
   };
 }
 
+/** Files whose tokenizer zinc lacks can still be looked into. */
+function tokenizerOf(file: GgufFile): Tokenizer | undefined {
+  try {
+    return file.metadata.has("tokenizer.ggml.model") ? openTokenizer(file, warn) : undefined;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    warn(error.text);
+    return undefined;
+  }
+}
+
 function formatValue(value: unknown): string {
   if (value === null) return "–";
   if (Array.isArray(value)) return value.join(", ") || "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value !== "object") return String(value);
+  if (typeof value !== "object") return oneLine(String(value));
   return (
     Object.entries(value as Record<string, number>)
       .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`)

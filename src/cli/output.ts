@@ -3,17 +3,20 @@
  * it belongs.
  */
 import { writeSync } from "node:fs";
-import { createConsola } from "consola";
+import { createConsola } from "consola/core";
+import { oneLine, UserError } from "../errors.ts";
 
 /** Nobody reads stdout any more. The work is over, and that is no failure. */
 export class ClosedOutput extends Error {
   override readonly name = "ClosedOutput";
 }
 
-let colorMode: "auto" | "always" | "never" = "auto";
+export type ColorMode = "auto" | "always" | "never";
+
+let colorMode: ColorMode = "auto";
 let quiet = false;
 
-export function setColor(mode: typeof colorMode): void {
+export function setColor(mode: ColorMode): void {
   colorMode = mode;
 }
 
@@ -21,50 +24,96 @@ export function setQuiet(on: boolean): void {
   quiet = on;
 }
 
-/** Each stream is judged by itself; a flag overrules the environment. */
+/** Each stream is judged by itself. */
 export function colorize(stream: "stdout" | "stderr"): boolean {
-  if (colorMode !== "auto") return colorMode === "always";
-  const { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM } = process.env;
+  return wantsColor(colorMode, process.env, process[stream].isTTY === true);
+}
+
+/** A flag overrules the environment, and that the terminal. */
+export function wantsColor(
+  mode: ColorMode,
+  env: Readonly<Record<string, string | undefined>>,
+  isTerminal: boolean,
+): boolean {
+  if (mode !== "auto") return mode === "always";
+  const { NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM } = env;
   if (NO_COLOR) return false;
-  if ((FORCE_COLOR && FORCE_COLOR !== "0") || (CLICOLOR_FORCE && CLICOLOR_FORCE !== "0"))
-    return true;
-  return process[stream].isTTY === true && TERM !== "dumb";
+  const isForced = [FORCE_COLOR, CLICOLOR_FORCE].some((value) => value && value !== "0");
+  return isForced || (isTerminal && TERM !== "dumb");
 }
 
+/** Whether a line on stderr can be drawn over. */
 export function isInteractive(): boolean {
-  return process.stderr.isTTY === true && !quiet;
+  return process.stderr.isTTY === true && process.env["TERM"] !== "dumb" && !quiet;
 }
 
-/** Writes all of it before it returns, so that nothing is lost at exit. Throws `ClosedOutput`. */
+/** Removes what stands on the line of a progress bar. */
+export function clearLine(): void {
+  if (isInteractive()) writeErr("\r\u001b[K");
+}
+
+/**
+ * Writes all of it before it returns, so that nothing is lost at exit. Throws `ClosedOutput` if
+ * nobody reads it, and a "failed" error if it cannot be written.
+ */
 export async function writeOut(text: string): Promise<void> {
   const bytes = Buffer.from(text);
   for (let at = 0; at < bytes.length;) {
     try {
       at += writeSync(1, bytes, at);
     } catch (error) {
-      const code = error instanceof Error && "code" in error ? error.code : undefined;
+      const code = errorCode(error);
       if (code === "EPIPE") throw new ClosedOutput();
       // A pipe that is full and does not block.
-      if (code !== "EAGAIN") throw error;
+      if (code !== "EAGAIN") throw unwritable(code, error);
       await Bun.sleep(2);
     }
   }
 }
 
-/** One line on stderr that is no warning: timings and the like. */
-export function note(text: string): void {
-  if (!quiet) process.stderr.write(`${text}\n`);
+function unwritable(code: string, cause: unknown): UserError {
+  const isFull = code === "ENOSPC" || code === "EDQUOT";
+  const remedy = isFull ? "free some space on the disk" : "check where it leads";
+  return new UserError("failed", `stdout cannot be written (${code})`, remedy, { cause });
 }
 
-const logger = createConsola({ stdout: process.stderr, stderr: process.stderr });
+/** Writes all of it before it returns. That nobody reads it is no failure. */
+export function writeErr(text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length;) {
+    try {
+      at += writeSync(2, bytes, at);
+    } catch (error) {
+      if (errorCode(error) !== "EAGAIN") return;
+      Bun.sleepSync(2);
+    }
+  }
+}
+
+/** The system's name of an error, such as "ENOENT". */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : String(error);
+}
+
+/** One line on stderr that is no warning: timings and the like. */
+export function note(text: string): void {
+  if (!quiet) writeErr(`${oneLine(text)}\n`);
+}
+
+/** Prints a line as compilers do, with nothing around it. */
+const logger = createConsola({
+  reporters: [
+    { log: ({ args }) => writeErr(`${paint("zinc: warning: ", "yellow")}${args.join(" ")}\n`) },
+  ],
+});
 
 /** Something seems wrong, and the work goes on. */
 export function warn(message: string): void {
-  if (!quiet) logger.warn(message);
+  if (!quiet) logger.warn(oneLine(message));
 }
 
 export function printError(message: string): void {
-  process.stderr.write(`${paint("zinc: ", "red")}${message}\n`);
+  writeErr(`${paint("zinc: ", "red")}${message}\n`);
 }
 
 const codes = { red: 31, green: 32, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;

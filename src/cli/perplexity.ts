@@ -1,4 +1,5 @@
 /** `zinc perplexity`: how well the model predicts a text. */
+import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
 import type { LanguageModel } from "../index.ts";
 import { command } from "./command.ts";
@@ -8,7 +9,7 @@ import { readTextFile } from "./input.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
 import { Progress } from "./progress.ts";
-import { signalExitCode } from "./signals.ts";
+import { signalExitCode, stopGently } from "./signals.ts";
 
 export const perplexityCommand = command({
   name: "perplexity",
@@ -42,8 +43,10 @@ export const perplexityCommand = command({
         "choose a smaller --ctx",
       );
     }
+    stopGently();
     const result = await measure(model, tokens, ctx, windowCount);
     const { ppl, tokens: scored } = result;
+    if (scored === 0) return signalExitCode() ?? 0;
     await writeOut(
       values.json === true
         ? `${JSON.stringify({ ...result, ctx })}\n`
@@ -63,7 +66,7 @@ async function measure(
   ctx: number,
   windowCount: number,
 ) {
-  const progress = new Progress("perplexity");
+  using progress = new Progress("perplexity");
   let sum = 0;
   let count = 0;
   for (let i = 0; i < windowCount && signalExitCode() === undefined; i++) {
@@ -75,9 +78,8 @@ async function measure(
       count++;
     });
     progress.step(i + 1, windowCount, `${Math.exp(sum / count).toFixed(4)} so far`);
-    await Bun.sleep(0);
+    await nextTurn();
   }
-  progress.clear();
   return { ppl: Math.exp(sum / count), tokens: count };
 }
 

@@ -1,5 +1,6 @@
 /** `--profile`: where the time of the last step went, kernel by kernel. */
 import type { Engine } from "../engine/engine.ts";
+import { writeErr } from "./output.ts";
 
 const linesMax = 30;
 
@@ -19,13 +20,10 @@ export function printProfile(engine: Engine): void {
   const rows = [...merged]
     .toSorted(([, a], [, b]) => b.nanoseconds - a.nanoseconds)
     .slice(0, linesMax);
-  process.stderr.write(
-    `last step: ${(total / 1e6).toFixed(3)} ms on the device, each kernel alone\n`,
-  );
+  writeErr(`last step: ${(total / 1e6).toFixed(3)} ms on the device, each kernel alone\n`);
   for (const [key, { count, nanoseconds }] of rows) {
     const share = `${((100 * nanoseconds) / total).toFixed(1)}%`.padStart(6);
-    process.stderr.write(
-      `${share} ${(nanoseconds / 1e3).toFixed(1).padStart(10)} µs ${`${count}×`.padStart(5)} ${key}\n`,
-    );
+    const time = (nanoseconds / 1e3).toFixed(1).padStart(10);
+    writeErr(`${share} ${time} µs ${`${count}×`.padStart(5)} ${key}\n`);
   }
 }

@@ -1,11 +1,11 @@
 /** A line on stderr that follows long work; silent where stderr is no terminal. */
 import { formatBytes } from "../math.ts";
-import { isInteractive } from "./output.ts";
+import { clearLine, isInteractive, writeErr } from "./output.ts";
 
 const redrawMs = 80;
 const barWidth = 24;
 
-export class Progress {
+export class Progress implements Disposable {
   readonly #label: string;
   readonly #started = performance.now();
   #drawn = 0;
@@ -23,8 +23,8 @@ export class Progress {
     const full = Math.round(share * barWidth);
     const speed = doneBytes / Math.max((now - this.#started) / 1000, 1e-3);
     this.#draw(
-      `${this.#label} ${"█".repeat(full)}${"░".repeat(barWidth - full)} ${Math.floor(share * 100)}% ` +
-        `of ${formatBytes(totalBytes)}, ${formatBytes(speed)}/s`,
+      `${this.#label} ${"█".repeat(full)}${"░".repeat(barWidth - full)} ` +
+        `${Math.floor(share * 100)}% of ${formatBytes(totalBytes)}, ${formatBytes(speed)}/s`,
     );
   }
 
@@ -35,10 +35,16 @@ export class Progress {
 
   /** Removes the line. */
   clear(): void {
-    if (isInteractive()) process.stderr.write("\r\u001b[K");
+    clearLine();
   }
 
+  [Symbol.dispose](): void {
+    this.clear();
+  }
+
+  /** A line that wraps could not be removed again. */
   #draw(text: string): void {
-    process.stderr.write(`\r\u001b[K${text}`);
+    clearLine();
+    writeErr(text.slice(0, (process.stderr.columns || 80) - 1));
   }
 }

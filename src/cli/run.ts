@@ -2,7 +2,7 @@
 import type { GenerationResult, LanguageModel, Prompt } from "../index.ts";
 import { UserError } from "../errors.ts";
 import { command } from "./command.ts";
-import { now } from "./clock.ts";
+import { clock } from "./clock.ts";
 import { toggle, type Values } from "./flag.ts";
 import {
   contextFlags,
@@ -16,7 +16,7 @@ import { readStdin } from "./input.ts";
 import { describeLoaded, loadModel, parseLogitBias } from "./model-options.ts";
 import { note, setQuiet, writeOut } from "./output.ts";
 import { printProfile } from "./profile.ts";
-import { signalExitCode, stopSignal } from "./signals.ts";
+import { signalExitCode, stopGently, stopSignal } from "./signals.ts";
 
 const flags = {
   ...modelFlags,
@@ -32,12 +32,15 @@ export const runCommand = command({
   name: "run",
   summary: "Complete one prompt",
   flags,
+  remedy: 'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
   async run(values) {
-    setQuiet(values.quiet === true || values.json === true);
+    setQuiet(values.quiet === true);
     const logitBias = parseLogitBias(values.logitBias);
+    const now = clock();
     const prompt = await readPrompt(values);
     using model = await loadModel(values);
-    describeLoaded(model);
+    if (values.json !== true) describeLoaded(model);
+    stopGently();
     const generation = model.generate(prompt, {
       temperature: values.temp,
       topK: values.topK,
@@ -58,31 +61,42 @@ export const runCommand = command({
     for await (const piece of generation) if (values.json !== true) await writeOut(piece);
     const result = await generation.result();
     if (values.json === true) await writeOut(`${JSON.stringify(report(model, result))}\n`);
-    else await writeOut("\n");
-    summarize(result);
+    else await writeOut(model.hasTokenizer ? "\n" : `${result.tokens.join(",")}\n`);
+    if (values.json !== true) summarize(result);
     if (values.profile === true) printProfile(model.engine);
     return signalExitCode() ?? 0;
   },
 });
 
-/** What stands on stdin comes before `--prompt`. */
 async function readPrompt(values: Values<typeof flags>): Promise<Prompt> {
-  if (values.tokens !== undefined) {
-    if (values.prompt !== undefined) {
-      throw new UserError("usage", "--tokens and --prompt exclude each other", "give one of them");
-    }
-    return { tokens: values.tokens };
+  const { tokens, prompt, raw, template } = values;
+  if (tokens !== undefined) {
+    if (prompt !== undefined) throw exclusive("--tokens", "--prompt");
+    return { tokens };
   }
-  const piped = await readStdin();
-  const text = [piped, values.prompt ?? ""].filter((part) => part !== "").join("\n");
-  if (text.trim() === "") {
-    throw new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
-  }
-  return text;
+  if (raw === true && template !== undefined) throw exclusive("--raw", "--template");
+  const text = joinPrompt(await readStdin(), prompt ?? "", raw === true);
+  if (text.trim() !== "") return text;
+  throw new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
+}
+
+function exclusive(one: string, other: string): UserError {
+  return new UserError("usage", `${one} and ${other} exclude each other`, "give one of them");
+}
+
+/**
+ * What stands on stdin comes before `--prompt`, on lines of its own. The line feed that `echo` puts
+ * at its end is nobody's prompt, but `raw` takes all as it is.
+ */
+function joinPrompt(piped: string, prompt: string, raw: boolean): string {
+  if (piped === "") return prompt;
+  if (prompt === "") return raw ? piped : piped.replace(/\r?\n$/, "");
+  return piped.endsWith("\n") ? piped + prompt : `${piped}\n${prompt}`;
 }
 
 function report(model: LanguageModel, result: GenerationResult) {
   const { text, tokens, promptTokens, finishReason, prefillMs, decodeMs } = result;
+  const { prefill, decode } = speeds(result);
   return {
     text,
     tokens,
@@ -92,25 +106,29 @@ function report(model: LanguageModel, result: GenerationResult) {
       loadMs: model.loadMs,
       prefillMs,
       decodeMs,
-      prefillTokS: promptTokens / (prefillMs / 1000),
-      decodeTokS: decodeSpeed(result),
+      prefillTokS: prefill,
+      decodeTokS: decode,
     },
   };
 }
 
 /**
- * The first token comes with the prefill, so it is not counted; null where there is nothing to
- * measure.
+ * Tokens a second. The first token comes with the prefill, so it is not counted; null where there
+ * is nothing to measure.
  */
-function decodeSpeed({ tokens, decodeMs }: GenerationResult): number | null {
-  return tokens.length < 2 ? null : (tokens.length - 1) / (decodeMs / 1000);
+function speeds({ promptTokens, prefillMs, tokens, decodeMs }: GenerationResult) {
+  return {
+    prefill: prefillMs === 0 ? null : promptTokens / (prefillMs / 1000),
+    decode: tokens.length < 2 ? null : (tokens.length - 1) / (decodeMs / 1000),
+  };
 }
 
 function summarize(result: GenerationResult): void {
-  const { promptTokens, prefillMs, tokens } = result;
-  const speed = decodeSpeed(result);
+  const { prefill, decode } = speeds(result);
+  const at = (speed: number | null) => (speed === null ? "" : ` at ${speed.toFixed(1)} tok/s`);
+  const count = result.tokens.length;
   note(
-    `${promptTokens} prompt tokens at ${(promptTokens / (prefillMs / 1000)).toFixed(1)} tok/s, ` +
-      `${tokens.length} tokens${speed === null ? "" : ` at ${speed.toFixed(1)} tok/s`}`,
+    `${result.promptTokens} prompt tokens${at(prefill)}, ` +
+      `${count} ${count === 1 ? "token" : "tokens"}${at(decode)}`,
   );
 }

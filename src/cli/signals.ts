@@ -1,14 +1,24 @@
-/** Ctrl+C and termination: the first asks the work to stop, the second ends the program at once. */
+/**
+ * Ctrl+C and termination. They end the program at once, unless the work at hand can stop halfway:
+ * then the first asks it to, and the second ends the program.
+ */
+import { clearLine } from "./output.ts";
 
 let received: 130 | 143 | undefined;
+let stopsGently = false;
 const controller = new AbortController();
 
-/** Aborted by the first signal. */
+/** Aborted by the first signal after `stopGently`. */
 export const stopSignal: AbortSignal = controller.signal;
 
 /** The exit code that a signal asks for, if one came. */
 export function signalExitCode(): number | undefined {
   return received;
+}
+
+/** From now on the work looks at `stopSignal` or `signalExitCode`, and ends by itself. */
+export function stopGently(): void {
+  stopsGently = true;
 }
 
 export function listenForSignals(): void {
@@ -17,7 +27,10 @@ export function listenForSignals(): void {
     ["SIGTERM", 143],
   ] as const) {
     process.on(name, () => {
-      if (received !== undefined) process.exit(code);
+      if (!stopsGently || received !== undefined) {
+        clearLine();
+        process.exit(code);
+      }
       received = code;
       controller.abort();
     });

@@ -2,12 +2,11 @@
 import { resolveTemplate, templateFailure } from "../chat/prompt.ts";
 import { parseTemplateInput, type TemplateInput } from "../chat/template-input.ts";
 import { UserError } from "../errors.ts";
-import { openModelFile } from "../index.ts";
-import { createTokenizer } from "../tokenizer/tokenizer.ts";
-import { now } from "./clock.ts";
+import { openModelFile, openTokenizer } from "../index.ts";
+import { clock } from "./clock.ts";
 import { command } from "./command.ts";
 import { modelFlags, promptFlags } from "./flags.ts";
-import { readStdin, readTextFile } from "./input.ts";
+import { readTextFile, requireStdin } from "./input.ts";
 import { warn, writeOut } from "./output.ts";
 
 export const templateCommand = command({
@@ -15,11 +14,10 @@ export const templateCommand = command({
   summary: "Render the chat template with messages, tools and variables from stdin",
   flags: { ...modelFlags, template: promptFlags.template },
   async run({ model, template: path }) {
+    const now = clock();
     const given = path === undefined ? undefined : await readTextFile(path);
     using file = await openModelFile(model);
-    const tokenizer = file.metadata.has("tokenizer.ggml.model")
-      ? createTokenizer(file.metadata, () => {})
-      : undefined;
+    const tokenizer = file.metadata.has("tokenizer.ggml.model") ? openTokenizer(file) : undefined;
     const resolved = resolveTemplate(file.metadata, tokenizer, given);
     if (resolved === undefined) {
       throw new UserError(
@@ -31,13 +29,16 @@ export const templateCommand = command({
     if (resolved.problem !== undefined)
       warn(`the model's own template cannot be used: ${resolved.problem}`);
     try {
-      const text = resolved.template.render(readInput(await readStdin()), { now });
+      const input = readInput(await requireStdin(`pipe in ${exampleInput}`));
+      const text = resolved.template.render(input, { now });
       await writeOut(`${JSON.stringify(text)}\n`);
     } catch (error) {
-      throw templateFailure(error);
+      throw templateFailure(error, "check the input, or give another template with --template");
     }
   },
 });
+
+const exampleInput = '{"messages": [{"role": "user", "content": "Hello"}]}';
 
 function readInput(json: string): TemplateInput {
   try {
@@ -47,9 +48,5 @@ function readInput(json: string): TemplateInput {
   } catch {
     // Told below.
   }
-  throw new UserError(
-    "usage",
-    "stdin is no JSON object",
-    'write {"messages": [{"role": "user", "content": "Hello"}]}',
-  );
+  throw new UserError("usage", "stdin is no JSON object", `write ${exampleInput}`);
 }

@@ -1,11 +1,11 @@
 /** `zinc tokenize`: text → token ids. */
 import { UserError } from "../errors.ts";
-import { openModelFile } from "../index.ts";
-import { createTokenizer, type Tokenizer } from "../tokenizer/tokenizer.ts";
+import { openModelFile, openTokenizer } from "../index.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
 import { modelFlags } from "./flags.ts";
-import { readStdin } from "./input.ts";
+import { requireStdin } from "./input.ts";
 import { warn, writeOut } from "./output.ts";
 
 export const tokenizeCommand = command({
@@ -18,7 +18,7 @@ export const tokenizeCommand = command({
   },
   async run({ model, special = false, jsonl }) {
     using file = await openModelFile(model);
-    const tokenizer = createTokenizer(file.metadata, warn);
+    const tokenizer = openTokenizer(file, warn);
     if (tokenizer === undefined) {
       throw new UserError(
         "model",
@@ -26,7 +26,7 @@ export const tokenizeCommand = command({
         "choose another model with -m",
       );
     }
-    const text = await readStdin();
+    const text = await requireStdin('pipe a text in, as in printf "Hello" | zinc tokenize');
     if (jsonl === true) await tokenizeLines(tokenizer, text, special);
     else await writeOut(`${JSON.stringify(tokenizer.encode(text, { special }))}\n`);
   },

@@ -1,4 +1,5 @@
 /** `zinc verify`: every kernel variant against plain loops, on the user's own device. */
+import { nextTurn } from "../engine/turn.ts";
 import { verify, verifyCases, type Verdict } from "../kernels/verify/verify.ts";
 import { cacheFolder } from "../paths.ts";
 import { Gpu } from "../vulkan/gpu.ts";
@@ -7,7 +8,7 @@ import { toggle } from "./flag.ts";
 import { deviceFlags, outputFlags } from "./flags.ts";
 import { setQuiet, warn, writeOut } from "./output.ts";
 import { Progress } from "./progress.ts";
-import { signalExitCode } from "./signals.ts";
+import { signalExitCode, stopGently } from "./signals.ts";
 
 export const verifyCommand = command({
   name: "verify",
@@ -16,17 +17,17 @@ export const verifyCommand = command({
   async run({ device, all, json, quiet }) {
     setQuiet(quiet === true);
     const gpu = Gpu.open({ device, cacheFolder: cacheFolder(), warn });
-    const progress = new Progress("verify");
     const verdicts: Verdict[] = [];
+    stopGently();
     try {
+      using progress = new Progress("verify");
       for (const [i, verifyCase] of verifyCases.entries()) {
         if (signalExitCode() !== undefined) break;
         progress.step(i + 1, verifyCases.length, `${verifyCase.kernel} ${verifyCase.variant}`);
         verdicts.push(verify(gpu, verifyCase));
-        await Bun.sleep(0);
+        await nextTurn();
       }
     } finally {
-      progress.clear();
       gpu.close();
     }
     const failed = verdicts.filter(({ status }) => status === "fail");
@@ -39,9 +40,8 @@ export const verifyCommand = command({
 
 async function writeReport(shown: readonly Verdict[], all: readonly Verdict[]): Promise<void> {
   for (const { status, kernel, variant, case: name, maxRelativeError } of shown) {
-    await writeOut(
-      `${status.padEnd(4)} ${kernel} ${variant}: ${name} (error ${maxRelativeError.toExponential(1)})\n`,
-    );
+    const error = maxRelativeError.toExponential(1);
+    await writeOut(`${status.padEnd(4)} ${kernel} ${variant}: ${name} (error ${error})\n`);
   }
   const count = (status: Verdict["status"]) =>
     all.filter((verdict) => verdict.status === status).length;

@@ -22,6 +22,7 @@ import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan } from "./plan.ts";
 import { bucketOf, Programs, type RecordedPass } from "./programs.ts";
 import { Sequence } from "./sequence.ts";
+import { nextTurn } from "./turn.ts";
 
 export interface EngineOptions {
   /** The longest that fits, up to the model's own, by default. */
@@ -136,32 +137,31 @@ export class Engine {
 
   /**
    * Appends tokens to a sequence and returns the logits behind the last one: [vocabularySize],
-   * valid until the next call. Long inputs go in chunks, between which `shouldStop` may end it
-   * early; the result is then undefined.
+   * valid until the next call. Long inputs go in chunks.
    */
-  append(sequence: Sequence, tokens: readonly number[]): Float32Array;
-  append(
+  append(sequence: Sequence, tokens: readonly number[]): Float32Array {
+    const chunks = this.#appendChunks(sequence, tokens);
+    for (;;) {
+      const chunk = chunks.next();
+      if (chunk.done === true) return chunk.value;
+    }
+  }
+
+  /**
+   * As `append`, but the event loop turns between chunks, so that signals and timers get theirs.
+   * Undefined if `isCancelled` said so there.
+   */
+  async appendInTurns(
     sequence: Sequence,
     tokens: readonly number[],
-    shouldStop: () => boolean,
-  ): Float32Array | undefined;
-  append(
-    sequence: Sequence,
-    tokens: readonly number[],
-    shouldStop = () => false,
-  ): Float32Array | undefined {
-    invariant(tokens.length > 0, "nothing to append");
-    for (let start = 0; ;) {
-      const end = Math.min(start + this.#chunkRows, tokens.length);
-      const isLast = end === tokens.length;
-      const logits = this.#step(
-        sequence,
-        tokens.slice(start, end),
-        isLast ? [end - start - 1] : [],
-      );
-      if (isLast) return logits;
-      if (shouldStop()) return undefined;
-      start = end;
+    isCancelled: () => boolean,
+  ): Promise<Float32Array | undefined> {
+    const chunks = this.#appendChunks(sequence, tokens);
+    for (;;) {
+      const chunk = chunks.next();
+      if (chunk.done === true) return chunk.value;
+      await nextTurn();
+      if (isCancelled()) return undefined;
     }
   }
 
@@ -191,6 +191,23 @@ export class Engine {
     this.gpu.device.waitIdle();
     this.#programs.free();
     for (const group of this.#groups) group.free();
+  }
+
+  /** Appends a chunk a turn and returns the logits behind the last token. */
+  *#appendChunks(sequence: Sequence, tokens: readonly number[]): Generator<void, Float32Array> {
+    invariant(tokens.length > 0, "nothing to append");
+    for (let start = 0; ;) {
+      const end = Math.min(start + this.#chunkRows, tokens.length);
+      const isLast = end === tokens.length;
+      const logits = this.#step(
+        sequence,
+        tokens.slice(start, end),
+        isLast ? [end - start - 1] : [],
+      );
+      if (isLast) return logits;
+      yield;
+      start = end;
+    }
   }
 
   /** One submission: rows of one sequence, and the logits of some of them, packed. */

@@ -2,6 +2,7 @@
 import type { Engine } from "./engine.ts";
 import type { Sampler } from "./sampler.ts";
 import type { Sequence } from "./sequence.ts";
+import { nextTurn } from "./turn.ts";
 
 export type FinishReason = "stop" | "length" | "cancelled";
 
@@ -32,7 +33,7 @@ export async function* generateTokens(
   if (maxTokens === 0) return "length";
   await nextTurn();
   if (isCancelled()) return "cancelled";
-  let logits = engine.append(sequence, prompt, isCancelled);
+  let logits = await engine.appendInTurns(sequence, prompt, isCancelled);
   if (logits === undefined) return "cancelled";
   for (let count = 1; ; count++) {
     const token = sampler.sample(logits);
@@ -44,8 +45,4 @@ export async function* generateTokens(
     if (isCancelled()) return "cancelled";
     logits = engine.append(sequence, [token]);
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -61,8 +61,10 @@ export function completeSampling(given: {
   for (const [name, { low, high, integer, aboveLow }] of Object.entries(ranges)) {
     const value = given[name as keyof Sampling] as number | undefined;
     if (value === undefined) continue;
+    // Callers without types pass text, which would compare well.
+    const isNumber = typeof value === "number";
     const inside = value >= low && value <= high && (aboveLow !== true || value > low);
-    if (inside && (integer !== true || Number.isInteger(value))) continue;
+    if (isNumber && inside && (integer !== true || Number.isInteger(value))) continue;
     const kind = integer === true ? "a whole number" : "a number";
     const from = aboveLow === true ? `above ${low}` : `from ${low}`;
     throw new UserError("usage", `${name} is ${value}`, `it must be ${kind} ${from} to ${high}`);

@@ -30,7 +30,8 @@ export function readRope(reader: ConfigReader, { headWidth, pairs, divisors }: R
     { length: rotary / 2 },
     (_unused, i) => base ** ((-2 * i) / rotary) / (divisors?.[i] ?? 1),
   );
-  const type = reader.optionalString("rope.scaling.type") ?? "none";
+  // Old files give a factor alone, and mean this.
+  const type = reader.optionalString("rope.scaling.type") ?? "linear";
   const factor = reader.positive(
     "rope.scaling.factor",
     reader.optionalNumber("rope.scale_linear") ?? 1,

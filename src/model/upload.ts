@@ -52,7 +52,9 @@ export async function uploadWeights(
       const slot = new Slot(gpu, weights);
       try {
         for (const part of queue) {
-          doneBytes += await slot.load(part);
+          // In one expression the sum would be read before the wait, and others' parts be lost.
+          const loadedBytes = await slot.load(part);
+          doneBytes += loadedBytes;
           onProgress({ doneBytes, totalBytes });
         }
       } finally {

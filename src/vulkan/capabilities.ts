@@ -237,7 +237,8 @@ function formatPciAddress(pci: {
   pciFunction: number;
 }): string {
   const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
-  return `${hex(pci.pciDomain, 4)}:${hex(pci.pciBus, 2)}:${hex(pci.pciDevice, 2)}.${pci.pciFunction}`;
+  const slot = [hex(pci.pciDomain, 4), hex(pci.pciBus, 2), hex(pci.pciDevice, 2)].join(":");
+  return `${slot}.${pci.pciFunction}`;
 }
 
 function readExtensions(vk: InstanceFunctions, handle: Address, arena: Arena): Set<string> {

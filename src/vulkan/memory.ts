@@ -1,6 +1,4 @@
 /** Groups of buffers that live and die together, packed into few allocations. */
-import { UserError } from "../errors.ts";
-import { formatBytes } from "../math.ts";
 import { DeviceBuffer, assertAllocatable, type BufferSlice, type MemoryUse } from "./buffer.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Device } from "./device.ts";
@@ -65,18 +63,4 @@ export function freeDeviceBytes(device: Device, marginBytes: number): number {
   const local = device.budget().filter((heap) => heap.deviceLocal);
   const largest = Math.max(0, ...local.map((heap) => heap.freeBytes));
   return Math.max(0, largest - marginBytes);
-}
-
-/** The "does not fit" error with its numbers. */
-export function doesNotFit(
-  what: string,
-  needBytes: number,
-  freeBytes: number,
-  remedy: string,
-): UserError {
-  return new UserError(
-    "memory",
-    `${what} needs ${formatBytes(needBytes)} and ${formatBytes(freeBytes)} are free`,
-    remedy,
-  );
 }

@@ -4,7 +4,7 @@
  * nothing else.
  */
 import { ptr } from "bun:ffi";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Device } from "./device.ts";
 import { check } from "./result.ts";
@@ -67,7 +67,8 @@ export class PipelineCache {
       writeFileSync(temporary, Buffer.concat([checksum(data), data]));
       renameSync(temporary, this.#path);
     } catch (error) {
-      rmSync(temporary, { force: true });
+      // Removing what was never written can fail in its own way.
+      if (existsSync(temporary)) rmSync(temporary, { force: true });
       const reason = error instanceof Error ? error.message : String(error);
       this.#warn(
         `the pipeline cache could not be written to ${this.#path} (${reason}); starts stay slow`,

@@ -89,9 +89,10 @@ function wishedDevice<T extends Candidate>(
     );
   }
   if (verdicts[position]?.usable !== true) {
+    const { index, capabilities } = device;
     throw new UserError(
       "device",
-      `device ${device.index} (${device.capabilities.name}) cannot be used: ${verdicts[position]?.reason}`,
+      `device ${index} (${capabilities.name}) cannot be used: ${verdicts[position]?.reason}`,
       "update its driver or take another one with --device",
     );
   }

@@ -3,10 +3,9 @@ import { resolveTemplate } from "../../chat/prompt.ts";
 import { planMemory } from "../../engine/plan.ts";
 import { UserError } from "../../errors.ts";
 import type { GgufFile } from "../../gguf/file.ts";
-import { openModelFile } from "../../index.ts";
+import { openModelFile, openTokenizer } from "../../index.ts";
 import { formatBytes } from "../../math.ts";
 import { describeModel } from "../../model/architectures.ts";
-import { createTokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
 import { failure, ok, skipped, warning, type CheckResult } from "./result.ts";
 
@@ -35,8 +34,9 @@ export async function checkModel(
     results.push(
       ok(
         "fit",
-        `${formatBytes(plan.weightBytes)} of weights; the longest context is ${plan.contextTokens} of ` +
-          `${model.config.contextLength} tokens (${formatBytes(plan.cacheBytes)})`,
+        `${formatBytes(plan.weightBytes)} of weights; the longest context is ` +
+          `${plan.contextTokens} of ${model.config.contextLength} tokens ` +
+          `(${formatBytes(plan.cacheBytes)})`,
       ),
     );
     const { weightBytes, contextTokens } = plan;
@@ -50,7 +50,7 @@ export async function checkModel(
 
 function checkText(file: GgufFile): CheckResult[] {
   const warnings: string[] = [];
-  const tokenizer = createTokenizer(file.metadata, (message) => warnings.push(message));
+  const tokenizer = openTokenizer(file, (message) => warnings.push(message));
   if (tokenizer === undefined)
     return [skipped("tokenizer", "the file has none; only token ids can be fed")];
   const results = [

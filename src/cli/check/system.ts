@@ -47,7 +47,8 @@ export function checkDrivers(): CheckResult {
       ? ok("drivers", `${forced}, as the environment says`)
       : warning(
           "drivers",
-          `the environment names ${missing.join(", ")}, which does not exist: unset VK_DRIVER_FILES`,
+          `the environment names ${missing.join(", ")}, which does not exist: ` +
+            "unset VK_DRIVER_FILES",
         );
   }
   const files = manifests("icd.d");

@@ -40,7 +40,8 @@ export function relativeError(actual: ArrayLike<number>, expected: ArrayLike<num
     if (!(difference <= worst))
       worst = Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference;
   }
-  return squares === 0 ? worst : worst / Math.sqrt(squares / expected.length);
+  if (squares === 0 || worst === Number.POSITIVE_INFINITY) return worst;
+  return worst / Math.sqrt(squares / expected.length);
 }
 
 /** Both ways to sum over invocations, for the kernels that have them. */

@@ -1,0 +1,219 @@
+/** The library on the test device: one text at a time, refusals, cancelling and closing. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { UserError, type ErrorKind } from "../src/errors.ts";
+import { load, type LanguageModel } from "../src/index.ts";
+import { noGpu } from "./helpers/gpu.ts";
+
+setDefaultTimeout(300_000);
+
+const options = {
+  device: process.env["ZINC_TEST_DEVICE"] ?? "llvmpipe",
+  cacheFolder: null,
+  contextTokens: 96,
+};
+const greedy = { temperature: 0, maxTokens: 8 };
+
+let model: LanguageModel;
+
+/** What a refusal says, if it is one of this kind. */
+async function refusalOf(kind: ErrorKind, use: () => unknown): Promise<string> {
+  try {
+    await use();
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+    expect(error.kind).toBe(kind);
+    return error.text;
+  }
+  throw new Error("it was accepted");
+}
+
+async function textOf(generation: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const piece of generation) text += piece;
+  return text;
+}
+
+describe.skipIf(noGpu !== undefined)("a loaded model", () => {
+  beforeAll(async () => {
+    model = await load(undefined, options);
+  });
+
+  afterAll(() => model.close());
+
+  test("tells what it is", () => {
+    expect(model.config.name).toBe("Spark Llama");
+    expect(model.contextTokens).toBe(96);
+    expect(model.hasTokenizer).toBe(true);
+  });
+
+  test("gives the pieces of a text, and the whole of it as the result", async () => {
+    const generation = model.generate("Hello", greedy);
+    expect(generation.promptTokens).toBe(9);
+    const text = await textOf(generation);
+    const result = await generation.result();
+    expect(result).toMatchObject({ text, promptTokens: 9, finishReason: "length" });
+    expect(result.tokens).toHaveLength(8);
+    expect((await model.generate("Hello", greedy).result()).text).toBe(text);
+  });
+
+  test("makes one text at a time, and says so", async () => {
+    const first = model.generate("Hello", greedy);
+    const second = model.generate("Hello", greedy);
+    const pieces = first[Symbol.asyncIterator]();
+    await pieces.next();
+    const line = "the model is still making another text; finish or cancel it first";
+    expect(await refusalOf("failed", () => second.result())).toBe(line);
+    expect(await refusalOf("failed", () => model.logits([1]))).toBe(line);
+    expect(await refusalOf("failed", () => model.forEachLogits([1], () => {}))).toBe(line);
+    await pieces.return();
+    // The refused one was never begun, so it still can be.
+    expect((await second.result()).tokens).toHaveLength(8);
+    expect(await refusalOf("failed", () => first.result())).toBe("the text was not completed");
+  });
+
+  test("is free again after a text that was left halfway, however often", async () => {
+    // Each fills most of the context: a cache that is not given back would be full soon.
+    for (let i = 0; i < 5; i++) {
+      for await (const _piece of model.generate("Hello", { ...greedy, maxTokens: 80 })) break;
+    }
+    const long = Array.from({ length: 90 }, () => 300);
+    expect((await model.generate({ tokens: long }, greedy).result()).promptTokens).toBe(90);
+  });
+
+  test("ends early on a signal and keeps what there is", async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const generation = model.generate("Hello", {
+      ...greedy,
+      ignoreEos: true,
+      maxTokens: 60,
+      signal,
+    });
+    let text = "";
+    for await (const piece of generation) {
+      text += piece;
+      controller.abort();
+    }
+    expect(await generation.result()).toMatchObject({ text, finishReason: "cancelled" });
+    const late = model.generate("Hello", { signal });
+    expect(await late.result()).toMatchObject({ text: "", tokens: [], finishReason: "cancelled" });
+  });
+
+  test("can be iterated over once", async () => {
+    const generation = model.generate("Hello", greedy);
+    await textOf(generation);
+    expect(await refusalOf("failed", () => textOf(generation))).toBe(
+      "a text can be iterated over only once",
+    );
+  });
+
+  test("refuses prompts that cannot be fed", async () => {
+    expect(await refusalOf("usage", () => model.generate(""))).toStartWith("the prompt is empty");
+    expect(await refusalOf("usage", () => model.generate({ tokens: [] }))).toStartWith(
+      "the prompt is empty",
+    );
+    for (const id of [-1, 4096, 1.5, Number.NaN]) {
+      const line = `token ${id} is not in the vocabulary; ids go from 0 to 4095`;
+      expect(await refusalOf("usage", () => model.generate({ tokens: [1, id] }))).toBe(line);
+      expect(await refusalOf("usage", () => model.logits([1, id]))).toBe(line);
+    }
+    const long = Array.from({ length: 97 }, () => 300);
+    expect(await refusalOf("usage", () => model.generate({ tokens: long }))).toBe(
+      "the prompt has 97 tokens and the context 96; " +
+        "shorten the prompt or choose a longer context with -c",
+    );
+    expect(await refusalOf("usage", () => model.logits(long))).toStartWith("the prompt has 97");
+  });
+
+  test.each([
+    [{ temperature: -1 }, "temperature is -1; it must be a number from 0 to 100"],
+    [{ topP: 0 }, "topP is 0; it must be a number above 0 to 1"],
+    [{ maxTokens: -1 }, "maxTokens is -1; it must be a whole number from 0"],
+    [{ maxTokens: Number.NaN }, "maxTokens is NaN; it must be a whole number from 0"],
+    [
+      { logitBias: new Map([[4096, 1]]) },
+      "token 4096 is not in the vocabulary; ids go from 0 to 4095",
+    ],
+  ])("refuses the option %p", async (bad, line) => {
+    expect(await refusalOf("usage", () => model.generate("Hello", bad))).toBe(line);
+  });
+
+  test("works after a refusal as before", async () => {
+    const before = model.logits([1, 2, 3]);
+    await refusalOf("usage", () => model.logits([9999]));
+    expect(model.logits([1, 2, 3])).toEqual(before);
+  });
+
+  test("gives its own copy of the logits", () => {
+    const one = model.logits([1, 2, 3]);
+    const kept = one.slice();
+    model.logits([4, 5]);
+    expect(one).toEqual(kept);
+  });
+});
+
+describe.skipIf(noGpu !== undefined)("a closed model", () => {
+  test("ends the text in the making as cancelled", async () => {
+    const closing = await load(undefined, options);
+    const generation = closing.generate("Hello", { ignoreEos: true });
+    let count = 0;
+    for await (const _piece of generation) if (++count === 3) closing.close();
+    const { finishReason, tokens } = await generation.result();
+    expect({ finishReason, few: tokens.length < 20 }).toEqual({
+      finishReason: "cancelled",
+      few: true,
+    });
+  });
+
+  test("is of no more use, and may be closed again", async () => {
+    const closed = await load(undefined, options);
+    closed.close();
+    closed.close();
+    const line = "the model is closed; load it again";
+    expect(await refusalOf("failed", () => closed.logits([1]))).toBe(line);
+    expect(await refusalOf("failed", () => closed.generate("Hello").result())).toBe(line);
+  });
+
+  test("two may be open at once, and one survives the other", async () => {
+    const one = await load(undefined, options);
+    const other = await load(undefined, options);
+    const expected = one.logits([1, 2, 3]);
+    one.close();
+    expect(other.logits([1, 2, 3])).toEqual(expected);
+    other.close();
+  });
+});
+
+describe("loading", () => {
+  test("refuses a context that is no count", async () => {
+    for (const contextTokens of [0, -1, 1.5, Number.NaN]) {
+      expect(await refusalOf("usage", () => load(undefined, { contextTokens }))).toBe(
+        `contextTokens is ${contextTokens}; it must be a whole number from 1`,
+      );
+    }
+  });
+
+  test("refuses a file that is none, and a template that is none", async () => {
+    expect(await refusalOf("model", () => load(""))).toStartWith("cannot open : no such file");
+    const template = "{% frobnicate %}";
+    expect(await refusalOf("usage", () => load(undefined, { template }))).toStartWith(
+      "the chat template refused this: ",
+    );
+  });
+
+  test.skipIf(noGpu !== undefined)("tells what will be taken before it is", async () => {
+    const events: string[] = [];
+    const warnings: string[] = [];
+    const loaded = await load(undefined, {
+      ...options,
+      onPlan: ({ contextTokens }) => events.push(`plan for ${contextTokens}`),
+      onProgress: ({ doneBytes, totalBytes }) => {
+        if (doneBytes === totalBytes) events.push("loaded");
+      },
+      onWarning: (message) => warnings.push(message),
+    });
+    expect(events.slice(0, 2)).toEqual(["plan for 96", "loaded"]);
+    expect(warnings.join()).toContain("running on the processor");
+    loaded.close();
+  });
+});
