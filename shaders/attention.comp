@@ -2,7 +2,9 @@
 // (Milakov & Gimelshein 2018), for all GROUP query heads that share a key/value head, so that keys
 // and values are read once. Each invocation scores one key of a tile at a time, then owns some
 // pairs of the head's width for the weighted sum. Grid: key/value heads × rows × SPLITS parts of
-// the keys; with SPLITS > 1 the parts are merged by attention_merge.
+// the keys; with SPLITS > 1 the parts are merged by attention_merge. Scores may be capped softly,
+// and a head may have a sink: a score that takes its share of the weights and has no value (Xiao et
+// al. 2023, arXiv 2309.17453, as gpt-oss learns it).
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -14,22 +16,28 @@ layout(constant_id = 0) const uint WORKGROUP = 32;
 layout(constant_id = 1) const uint HEAD_WIDTH = 128;
 layout(constant_id = 2) const uint GROUP = 4;
 layout(constant_id = 3) const uint SPLITS = 1;
+layout(constant_id = 4) const uint VALUE_WIDTH = 128;
+layout(constant_id = 5) const bool CAPPED = false;
+layout(constant_id = 6) const bool SINKS = false;
 #include "include/reduce.glsl"
+#include "include/soft_cap.glsl"
 #include "include/attention_parts.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     Float4s query;       // [rows, heads, HEAD_WIDTH]
     Uint4s keyCache;     // see cache.glsl
     Uints valueCache;
-    FloatsOut result;    // [rows, heads, HEAD_WIDTH]
+    FloatsOut result;    // [rows, heads, VALUE_WIDTH]
     FloatsOut parts;     // see attention_parts.glsl
     Step step_;
+    Floats sinks;        // [heads], read with SINKS
     uint kvHeads;
     uint window;         // keys that a query sees, itself included
     float scale;
+    float cap;           // of the scores, read with CAPPED
 };
 
-const uint PAIRS = HEAD_WIDTH / 2;
+const uint PAIRS = VALUE_WIDTH / 2;
 const uint LANE_PAIRS = (PAIRS + WORKGROUP - 1) / WORKGROUP;
 const uint QUADS = HEAD_WIDTH / 4;
 
@@ -78,6 +86,7 @@ void main() {
             }
         }
         [[unroll]] for (uint g = 0; g < GROUP; g++) {
+            if (CAPPED) scores[g] = softCap(scores[g], cap);
             const float next = max(best[g], workgroupMax(key < range.y ? scores[g] : LOWEST));
             const float weight = key < range.y ? exp(scores[g] - next) : 0;
             const float shrink = exp(best[g] - next);
@@ -89,7 +98,7 @@ void main() {
         barrier();
         for (uint k = 0; k < min(WORKGROUP, range.y - first); k++) {
             const uint block = stepBlock(step_, sequence, (first + k) / BLOCK_TOKENS);
-            const uint base = cacheWord(block, kvHead, (first + k) % BLOCK_TOKENS, kvHeads, HEAD_WIDTH);
+            const uint base = cacheWord(block, kvHead, (first + k) % BLOCK_TOKENS, kvHeads, VALUE_WIDTH);
             [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
                 const uint pair = lane + i * WORKGROUP;
                 if (pair < PAIRS) {
@@ -102,22 +111,28 @@ void main() {
     }
     [[unroll]] for (uint g = 0; g < GROUP; g++) {
         const uint head = firstHead + g;
+        if (SINKS && SPLITS == 1) {
+            // The sums are relative to the best score; a larger sink shrinks them to nothing.
+            const float sink = sinks.at[kvHead * GROUP + g];
+            total[g] = total[g] * exp(min(best[g] - sink, 0)) + exp(min(sink - best[g], 0));
+            [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) sums[g][i] *= exp(min(best[g] - sink, 0));
+        }
         [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
             const uint pair = lane + i * WORKGROUP;
             if (pair < PAIRS) {
                 if (SPLITS == 1) {
                     const vec2 mean = sums[g][i] / total[g];
-                    result.at[head * HEAD_WIDTH + 2 * pair] = mean.x;
-                    result.at[head * HEAD_WIDTH + 2 * pair + 1] = mean.y;
+                    result.at[head * VALUE_WIDTH + 2 * pair] = mean.x;
+                    result.at[head * VALUE_WIDTH + 2 * pair + 1] = mean.y;
                 } else {
-                    const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, HEAD_WIDTH) + PART_HEADER + 2 * pair;
+                    const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, VALUE_WIDTH) + PART_HEADER + 2 * pair;
                     parts.at[at] = sums[g][i].x;
                     parts.at[at + 1] = sums[g][i].y;
                 }
             }
         }
         if (SPLITS > 1 && lane == 0) {
-            const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, HEAD_WIDTH);
+            const uint at = partBase(head, gl_WorkGroupID.z, SPLITS, VALUE_WIDTH);
             parts.at[at] = best[g];
             parts.at[at + 1] = total[g];
         }

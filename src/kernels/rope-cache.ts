@@ -1,8 +1,10 @@
 /** Rotary embedding of queries and keys, and the write of keys and values into the paged cache. */
 import { invariant } from "../errors.ts";
+import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { teamOf } from "./reduction.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
   query: updates,
@@ -12,49 +14,99 @@ export const ropeCacheKernel = defineKernel("rope_cache", {
   valueCache: writes,
   frequencies: reads,
   step: reads,
+  queryNorm: reads,
+  keyNorm: reads,
   heads: u32,
   kvHeads: u32,
   headWidth: u32,
+  valueWidth: u32,
   rotary: u32,
   magnitude: f32,
+  epsilon: f32,
+  temperature: f32,
+  temperatureSpan: u32,
 });
 
 export interface RopeCache {
   /** [rowCapacity, heads, headWidth], rotated in place. */
   readonly query: BufferSlice;
-  /** [rowCapacity, kvHeads, headWidth] */
-  readonly key: BufferSlice;
+  /**
+   * [rowCapacity, kvHeads, headWidth]; nothing is stored without it: the layer reads the cache of
+   * another.
+   */
+  readonly key: BufferSlice | undefined;
+  /** [rowCapacity, kvHeads, valueWidth]; may be `key`, which is stored as it was. */
   readonly value: BufferSlice;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
+  /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
   readonly valueCache: BufferSlice;
-  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`). */
-  readonly frequencies: BufferSlice;
+  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`); may be left out if `rotary` is 0. */
+  readonly frequencies?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly heads: number;
   readonly kvHeads: number;
   readonly headWidth: number;
-  /** Leading values of a head that are rotated. */
+  /** `headWidth` by default. */
+  readonly valueWidth?: number;
+  /** Leading values of a head that are rotated; 0 hides positions from the layer. */
   readonly rotary: number;
   /** Which values form a pair: neighbours, or i and i + rotary / 2. */
   readonly pairs: "neighbours" | "halves";
   /** Factor on the rotated values, from YaRN. */
   readonly magnitude?: number;
+  /** [headWidth]: RMS normalization of each query head, before its rotation. */
+  readonly queryNorm?: Vector | undefined;
+  /** The same for keys. */
+  readonly keyNorm?: Vector | undefined;
+  /** RMS normalization of each value head, without weights. */
+  readonly normValue?: boolean;
+  /** Of all three norms. */
+  readonly epsilon?: number;
+  readonly temperature?: Temperature | undefined;
+}
+
+/** A query at position p grows by 1 + scale · ln(⌊p / span⌋ + 1). */
+export interface Temperature {
+  readonly scale: number;
+  readonly span: number;
 }
 
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
-  const { rowCapacity, pairs, magnitude = 1, ...parameters } = rope;
-  const { heads, kvHeads, headWidth, rotary } = rope;
+  const { rowCapacity, pairs, queryNorm, keyNorm, normValue = false, temperature } = rope;
+  const { key, value, keyCache, valueCache, heads, kvHeads, headWidth, rotary } = rope;
+  const { query, frequencies, step, valueWidth = headWidth, magnitude = 1, epsilon = 0 } = rope;
   invariant(
-    headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
-    `rope: ${rotary} of ${headWidth}`,
+    headWidth % 2 === 0 && valueWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
+    `rope: ${rotary} of ${headWidth}, values of ${valueWidth}`,
   );
+  for (const norm of [queryNorm, keyNorm])
+    invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
+  const { reduction, lanes, subgroupSize } = teamOf(context);
+  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
   launch(context, ropeCacheKernel, {
-    shader: "rope_cache",
-    constants: [32, pairs === "neighbours" ? 1 : 0],
-    parameters: { ...parameters, magnitude },
-    groups: [rowCapacity, heads + 2 * kvHeads],
+    shader: `rope_cache.${reduction}`,
+    constants: [lanes, ...flags.map(Number)],
+    subgroupSize,
+    parameters: {
+      query,
+      ...(key === undefined ? {} : { key, value, keyCache, valueCache }),
+      ...(frequencies === undefined ? {} : { frequencies }),
+      step,
+      ...(queryNorm === undefined ? {} : { queryNorm: queryNorm.data }),
+      ...(keyNorm === undefined ? {} : { keyNorm: keyNorm.data }),
+      heads,
+      kvHeads,
+      headWidth,
+      valueWidth,
+      rotary,
+      magnitude,
+      epsilon,
+      temperature: temperature?.scale ?? 0,
+      temperatureSpan: temperature?.span ?? 1,
+    },
+    groups: [rowCapacity, heads + (key === undefined ? 0 : 2 * kvHeads)],
     label: "rope and cache",
   });
 }

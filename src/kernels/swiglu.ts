@@ -11,9 +11,13 @@ export const swigluKernel = defineKernel("swiglu", {
   y: writes,
   step: reads,
   width: u32,
+  upStride: u32,
 });
 
 const workgroup = 64;
+
+/** SiLU, or GELU in its tanh form. */
+export type Activation = "silu" | "gelu";
 
 export interface Swiglu {
   /** [rowCapacity, width] */
@@ -24,18 +28,23 @@ export interface Swiglu {
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly width: number;
+  /** Of the gate; SiLU by default. */
+  readonly activation?: Activation;
+  /** Floats from a row of `up` to the next; `width` by default. */
+  readonly upStride?: number;
 }
 
-export function swiglu(
-  context: KernelContext,
-  { gate, up, y, step, rowCapacity, width }: Swiglu,
-): void {
-  invariant(width % 4 === 0, `swiglu: width ${width} is no multiple of 4`);
+export function swiglu(context: KernelContext, args: Swiglu): void {
+  const { gate, up, y, step, rowCapacity, width, activation = "silu", upStride = width } = args;
+  invariant(
+    width % 4 === 0 && upStride % 4 === 0,
+    `swiglu: width ${width} of ${upStride} is no multiple of 4`,
+  );
   launch(context, swigluKernel, {
     shader: "swiglu",
-    constants: [workgroup],
-    parameters: { gate, up, y, step, width },
-    groups: [ceilDiv((rowCapacity * width) / 4, workgroup)],
-    label: "swiglu",
+    constants: [workgroup, activation === "gelu" ? 1 : 0],
+    parameters: { gate, up, y, step, width, upStride },
+    groups: [ceilDiv(width / 4, workgroup), rowCapacity],
+    label: activation === "gelu" ? "geglu" : "swiglu",
   });
 }

@@ -1,16 +1,16 @@
-/** Norms, activations, rotary embedding with the cache, and attention. */
+/** Norms, activations and attention. */
 import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
 import { attention, attentionPartBytes } from "../attention.ts";
 import { rmsNorm } from "../rms-norm.ts";
-import { ropeCache, rotaryTurns } from "../rope-cache.ts";
 import { blockTokens } from "../step.ts";
-import { swiglu } from "../swiglu.ts";
+import { softCap } from "../soft-cap.ts";
+import { swiglu, type Activation } from "../swiglu.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
 import {
   attentionReference,
+  gegluReference,
   rmsNormReference,
-  ropeReference,
   swigluReference,
 } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
@@ -51,122 +51,97 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
   };
 }
 
-const swigluCase: VerifyCase = {
-  kernel: "swiglu",
-  variant: "f32",
-  name: "3 of 4 rows, width 260, gates from -100 to 100",
-  bound: 1e-5,
-  run(bench) {
-    const random = new Random(7);
-    const gate = random.floats(4 * 260, 100);
-    const up = random.floats(4 * 260);
-    const step = uploadStep(bench, plainRows(3), { capacity: 4 });
-    const y = bench.floats(4 * 260);
-    bench.run((context) =>
-      swiglu(context, {
-        gate: bench.upload(gate),
-        up: bench.upload(up),
-        y,
-        step,
-        rowCapacity: 4,
-        width: 260,
-      }),
-    );
-    return relativeError(bench.read(y, 3 * 260), swigluReference(gate, up).subarray(0, 3 * 260));
-  },
-};
-
-/** Positions far apart, in two sequences whose cache blocks are interleaved and out of order. */
-const ropeRows = [
-  { token: 0, position: 0, sequence: 0 },
-  { token: 0, position: 33, sequence: 1 },
-  { token: 0, position: 95, sequence: 0 },
-];
-const ropeTables = [
-  [5, 0, 3],
-  [4, 1, 2],
-];
-
-function ropeCase(
-  pairs: "neighbours" | "halves",
-  headWidth: number,
-  rotary: number,
-  far: number,
-): VerifyCase {
-  const [heads, kvHeads] = [3, 2];
+/** Groups of a row, added to what is there. */
+function groupNormCase(force: Force, variant: string): Omit<VerifyCase, "needs"> {
+  const [rows, groups, width] = [2, 3, 68];
   return {
-    kernel: "rope_cache",
-    variant: pairs,
-    name: `head width ${headWidth}, ${rotary} rotated, frequencies times ${far}`,
-    bound: 1e-3,
+    kernel: "rms_norm",
+    variant,
+    name: "2 rows of 3 groups, width 68, added and halved",
+    bound: 1e-5,
     run(bench) {
-      const random = new Random(headWidth + rotary);
-      const radians = Array.from(
-        { length: rotary / 2 },
-        (_, i) => far * 10_000 ** ((-2 * i) / rotary),
-      );
-      const [query, key, value] = [heads, kvHeads, kvHeads].map((count) =>
-        random.floats(ropeRows.length * count * headWidth),
-      ) as [Float32Array, Float32Array, Float32Array];
-      const rotatedQuery = bench.upload(query);
-      const words = (6 * kvHeads * blockTokens * headWidth) / 2;
-      const [keyCache, valueCache] = [bench.floats(words), bench.floats(words)];
-      const step = uploadStep(bench, ropeRows, { tables: ropeTables });
+      const random = new Random(3);
+      const x = random.floats(rows * groups * width, 10);
+      const before = random.floats(x.length, 10);
+      const weight = random.floats(width);
+      const y = bench.upload(before);
       bench.run((context) =>
-        ropeCache(context, {
-          query: rotatedQuery,
-          key: bench.upload(key),
-          value: bench.upload(value),
-          keyCache,
-          valueCache,
-          frequencies: bench.upload(rotaryTurns(radians)),
-          step,
-          rowCapacity: ropeRows.length,
-          heads,
-          kvHeads,
-          headWidth,
-          rotary,
-          pairs,
-        }),
+        rmsNorm(
+          { ...context, force },
+          {
+            x: bench.upload(x),
+            weight: bench.vector("weight", weight),
+            y,
+            step: uploadStep(bench, plainRows(rows)),
+            rowCapacity: rows,
+            epsilon: 1e-5,
+            groups,
+            accumulate: true,
+            factor: 0.5,
+          },
+        ),
       );
-      const rotate = (source: Float32Array, count: number) =>
-        ropeRows.flatMap(({ position }, row) =>
-          Array.from({ length: count }, (_unused, head) => {
-            const start = (row * count + head) * headWidth;
-            return ropeReference(
-              source.subarray(start, start + headWidth),
-              position,
-              radians,
-              pairs,
-            );
-          }).flat(),
-        );
-      return Math.max(
-        // Queries are floats and must be far closer than the halves in the cache.
-        relativeError(bench.read(rotatedQuery, query.length), rotate(query, heads)) * 500,
-        relativeError(readCache(bench, keyCache, kvHeads, headWidth), rotate(key, kvHeads)),
-        relativeError(readCache(bench, valueCache, kvHeads, headWidth), value),
+      const normed = rmsNormReference(x, weight, 1e-5);
+      return relativeError(
+        bench.read(y),
+        normed.map((value, i) => 0.5 * (value + (before[i] ?? 0))),
       );
     },
   };
 }
 
-/** What the rows of `ropeRows` left in a cache, row by row and head by head. */
-function readCache(
-  bench: Workbench,
-  cache: Parameters<Workbench["read"]>[0],
-  kvHeads: number,
-  headWidth: number,
-) {
-  const halves = new Uint16Array(bench.read(cache).buffer);
-  return ropeRows.flatMap(({ position, sequence }) => {
-    const block = ropeTables[sequence]?.[Math.floor(position / blockTokens)] ?? 0;
-    return Array.from({ length: kvHeads }, (_unused, head) => {
-      const slot = ((block * kvHeads + head) * blockTokens + (position % blockTokens)) * headWidth;
-      return Array.from(halves.subarray(slot, slot + headWidth), halfToFloat);
-    }).flat();
-  });
+function gateCase(
+  activation: Activation,
+  reference: typeof swigluReference,
+  largest: number,
+): VerifyCase {
+  const [width, stride] = [260, 300];
+  return {
+    kernel: "swiglu",
+    variant: activation,
+    name: `3 of 4 rows, width ${width}, gates from -${largest} to ${largest}`,
+    bound: 1e-5,
+    run(bench) {
+      const random = new Random(7);
+      const gate = random.floats(4 * width, largest);
+      const up = random.floats(4 * stride);
+      const step = uploadStep(bench, plainRows(3), { capacity: 4 });
+      const y = bench.floats(4 * width);
+      bench.run((context) =>
+        swiglu(context, {
+          gate: bench.upload(gate),
+          up: bench.upload(up),
+          y,
+          step,
+          rowCapacity: 4,
+          width,
+          activation,
+          upStride: stride,
+        }),
+      );
+      const packed = gate.map(
+        (_unused, i) => up[Math.floor(i / width) * stride + (i % width)] ?? 0,
+      );
+      const expected = reference(gate, packed).subarray(0, 3 * width);
+      return relativeError(bench.read(y, expected.length), expected);
+    },
+  };
 }
+
+const softCapCase: VerifyCase = {
+  kernel: "soft_cap",
+  variant: "f32",
+  name: "2 of 3 outputs, width 301, logits from -100 to 100, cap 30",
+  bound: 1e-5,
+  run(bench) {
+    const logits = new Random(8).floats(3 * 301, 100);
+    const step = uploadStep(bench, plainRows(3), { outputs: [0, 2] });
+    const y = bench.upload(logits);
+    bench.run((context) => softCap(context, { y, step, outputCapacity: 3, width: 301, cap: 30 }));
+    const expected = logits.map((x, i) => (i < 2 * 301 ? 30 * Math.tanh(x / 30) : x));
+    return relativeError(bench.read(y, expected.length), expected);
+  },
+};
 
 interface AttentionInput {
   readonly headWidth: number;
@@ -176,6 +151,11 @@ interface AttentionInput {
   readonly window?: number;
   /** Keys before this one score far lower than those after it. */
   readonly lateMaximum?: number;
+  /** `headWidth` by default. */
+  readonly valueWidth?: number;
+  readonly cap?: number;
+  /** The sinks of the heads lie between this and its negative. */
+  readonly sinks?: number;
 }
 
 function attentionCase(
@@ -184,6 +164,7 @@ function attentionCase(
   variant: string,
 ): Omit<VerifyCase, "needs"> {
   const { headWidth, group, position, splits, window, lateMaximum } = input;
+  const { valueWidth, cap, sinks } = input;
   const details = [
     `head width ${headWidth}`,
     `${group} query heads`,
@@ -191,6 +172,9 @@ function attentionCase(
     `${splits} parts`,
     ...(window === undefined ? [] : [`window ${window}`]),
     ...(lateMaximum === undefined ? [] : [`large scores from ${lateMaximum}`]),
+    ...(valueWidth === undefined ? [] : [`values of ${valueWidth}`]),
+    ...(cap === undefined ? [] : [`cap ${cap}`]),
+    ...(sinks === undefined ? [] : [`sinks up to ${sinks}`]),
   ];
   return {
     kernel: "attention",
@@ -203,29 +187,30 @@ function attentionCase(
 
 function runAttention(bench: Workbench, input: AttentionInput, force: Force): number {
   const { headWidth, group, position, splits, window = position + 1, lateMaximum = 0 } = input;
+  const { valueWidth = headWidth, cap, sinks = 0 } = input;
   const kvHeads = 2;
   const heads = kvHeads * group;
   const random = new Random(headWidth + position);
   const blocks = Math.ceil((position + 1) / blockTokens);
   const table = Array.from({ length: blocks }, (_unused, i) => blocks - 1 - i);
   const query = random.floats(2 * heads * headWidth);
-  const cacheSize = blocks * kvHeads * blockTokens * headWidth;
-  const cacheOf = (magnitude: (token: number) => number) =>
-    Uint16Array.from({ length: cacheSize }, (_unused, i) => {
-      const block = Math.floor(i / (kvHeads * blockTokens * headWidth));
-      const token = table.indexOf(block) * blockTokens + (Math.floor(i / headWidth) % blockTokens);
+  const cacheOf = (width: number, magnitude: (token: number) => number) =>
+    Uint16Array.from({ length: blocks * kvHeads * blockTokens * width }, (_unused, i) => {
+      const block = Math.floor(i / (kvHeads * blockTokens * width));
+      const token = table.indexOf(block) * blockTokens + (Math.floor(i / width) % blockTokens);
       return floatToHalf(random.between(-1, 1) * magnitude(token));
     });
-  const keys = cacheOf((token) => (token < lateMaximum ? 0.1 : 8));
-  const values = cacheOf(() => 1e4);
+  const keys = cacheOf(headWidth, (token) => (token < lateMaximum ? 0.1 : 8));
+  const values = cacheOf(valueWidth, () => 1e4);
+  const sinkScores = random.floats(heads, sinks);
   const rows = [position, Math.floor(position / 2)].map((p) => ({
     token: 0,
     position: p,
     sequence: 0,
   }));
   const step = uploadStep(bench, rows, { tables: [table] });
-  const result = bench.floats(query.length);
-  const parts = bench.floats(attentionPartBytes(2, heads, headWidth, splits) / 4);
+  const result = bench.floats(2 * heads * valueWidth);
+  const parts = bench.floats(attentionPartBytes(2, heads, valueWidth, splits) / 4);
   bench.run((context) =>
     attention(
       { ...context, force },
@@ -240,28 +225,33 @@ function runAttention(bench: Workbench, input: AttentionInput, force: Force): nu
         heads,
         kvHeads,
         headWidth,
+        valueWidth,
         scale: 0.3,
+        cap,
+        ...(sinks !== 0 && { sinks: bench.vector("sinks", sinkScores) }),
         window,
         splits,
       },
     ),
   );
-  const headAt = (cache: Uint16Array, kvHead: number, token: number) => {
+  const headAt = (cache: Uint16Array, width: number, kvHead: number, token: number) => {
     const block = table[Math.floor(token / blockTokens)] ?? 0;
-    const slot = ((block * kvHeads + kvHead) * blockTokens + (token % blockTokens)) * headWidth;
-    return Array.from(cache.subarray(slot, slot + headWidth), halfToFloat);
+    const slot = ((block * kvHeads + kvHead) * blockTokens + (token % blockTokens)) * width;
+    return Array.from(cache.subarray(slot, slot + width), halfToFloat);
   };
   const expected = rows.flatMap(({ position: p }, row) =>
     Array.from({ length: heads }, (_unused, head) => {
       const visible = Array.from({ length: p + 1 }, (_unused2, token) => token).slice(-window);
       const kvHead = Math.floor(head / group);
       const start = (row * heads + head) * headWidth;
-      return attentionReference(
-        query.subarray(start, start + headWidth),
-        visible.map((token) => headAt(keys, kvHead, token)),
-        visible.map((token) => headAt(values, kvHead, token)),
-        0.3,
-      );
+      return attentionReference({
+        query: query.subarray(start, start + headWidth),
+        keys: visible.map((token) => headAt(keys, headWidth, kvHead, token)),
+        values: visible.map((token) => headAt(values, valueWidth, kvHead, token)),
+        scale: 0.3,
+        cap,
+        sink: sinks === 0 ? undefined : sinkScores[head],
+      });
     }).flat(),
   );
   return relativeError(bench.read(result, expected.length), expected);
@@ -274,16 +264,18 @@ const attentionInputs: readonly AttentionInput[] = [
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250 },
   { headWidth: 256, group: 8, position: 150, splits: 3, window: 40 },
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
+  { headWidth: 64, group: 2, position: 70, splits: 1, cap: 5, valueWidth: 48 },
+  { headWidth: 128, group: 2, position: 200, splits: 3, cap: 3, sinks: 6, valueWidth: 64 },
+  { headWidth: 64, group: 8, position: 90, splits: 1, window: 33, sinks: 90 },
 ];
 
 export const layerCases: readonly VerifyCase[] = [
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...[4, 64, 260, 4096].map((width) => ({ ...normCase(width, force, variant), ...rest })),
+    { ...groupNormCase(force, variant), ...rest },
     ...attentionInputs.map((input) => ({ ...attentionCase(input, force, variant), ...rest })),
   ]),
-  swigluCase,
-  ropeCase("neighbours", 64, 64, 1),
-  ropeCase("halves", 128, 128, 1),
-  ropeCase("halves", 80, 32, 1000),
-  ropeCase("neighbours", 128, 64, 1),
+  gateCase("silu", swigluReference, 100),
+  gateCase("gelu", gegluReference, 10),
+  softCapCase,
 ];

@@ -22,9 +22,10 @@ export function matmulReference(
   return y;
 }
 
+/** Runs of `weight.length` values, each normalized alone. */
 export function rmsNormReference(
-  x: Float32Array,
-  weight: Float32Array,
+  x: ArrayLike<number>,
+  weight: ArrayLike<number>,
   epsilon: number,
 ): Float64Array {
   const width = weight.length;
@@ -40,6 +41,14 @@ export function rmsNormReference(
 
 export function swigluReference(gate: Float32Array, up: Float32Array): Float64Array {
   return Float64Array.from(gate, (g, i) => (g / (1 + Math.exp(-g))) * (up[i] ?? 0));
+}
+
+/** The same with GELU in its tanh form. */
+export function gegluReference(gate: Float32Array, up: Float32Array): Float64Array {
+  return Float64Array.from(gate, (g, i) => {
+    const inner = Math.sqrt(2 / Math.PI) * (g + 0.044715 * g ** 3);
+    return 0.5 * g * (1 + Math.tanh(inner)) * (up[i] ?? 0);
+  });
 }
 
 /** Rotates the leading `2 · radians.length` values of one head by position · radians. */
@@ -60,21 +69,27 @@ export function ropeReference(
   return result;
 }
 
-/** softmax(scale · q · Kᵀ) · V of one head; `keys` and `values` hold the visible positions. */
-export function attentionReference(
-  query: ArrayLike<number>,
-  keys: readonly ArrayLike<number>[],
-  values: readonly ArrayLike<number>[],
-  scale: number,
-): number[] {
+export interface AttentionReference {
+  readonly query: ArrayLike<number>;
+  /** Of the visible positions. */
+  readonly keys: readonly ArrayLike<number>[];
+  readonly values: readonly ArrayLike<number>[];
+  readonly scale: number;
+  readonly cap?: number | undefined;
+  readonly sink?: number | undefined;
+}
+
+/** softmax(scale · q · Kᵀ) · V of one head. */
+export function attentionReference(args: AttentionReference): number[] {
+  const { query, keys, values, scale, cap, sink = Number.NEGATIVE_INFINITY } = args;
   const scores = keys.map((key) => {
     let score = 0;
     for (let i = 0; i < key.length; i++) score += (query[i] ?? 0) * (key[i] ?? 0);
-    return score * scale;
+    return cap === undefined ? score * scale : cap * Math.tanh((score * scale) / cap);
   });
-  const best = Math.max(...scores);
+  const best = Math.max(...scores, sink);
   const weights = scores.map((score) => Math.exp(score - best));
-  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - best));
   return Array.from(
     { length: values[0]?.length ?? 0 },
     (_unused, i) =>

@@ -7,9 +7,15 @@ import type { VerifyCase } from "./case.ts";
 import { layerCases } from "./layer-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { repackCases } from "./repack-cases.ts";
+import { ropeCases } from "./rope-cases.ts";
 import { Workbench } from "./workbench.ts";
 
-export const verifyCases: readonly VerifyCase[] = [...repackCases, ...layerCases, ...matmulCases];
+export const verifyCases: readonly VerifyCase[] = [
+  ...repackCases,
+  ...layerCases,
+  ...ropeCases,
+  ...matmulCases,
+];
 
 export interface Verdict {
   readonly kernel: string;
