@@ -46,7 +46,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
     const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
-    const { layerCount } = model.cache;
+    const layerCount = model.cache.layers.length;
     return {
       groups,
       shape,

@@ -84,17 +84,19 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
 
 /** Keys and values in half precision. */
 export function cacheBytesPerToken({ cache }: Model): number {
-  return product([cache.layerCount, cache.kvHeads, cache.headWidth, 2, 2]);
+  return cache.layers.reduce(
+    (sum, { kvHeads, headWidth }) => sum + product([kvHeads, headWidth, 2, 2]),
+    0,
+  );
 }
 
 /** All key caches, then all value caches, by layer. */
 export function cachePieces({ cache }: Model, contextTokens: number): Piece[] {
   const tokens = roundUp(contextTokens, blockTokens);
-  const byteSize = product([tokens, cache.kvHeads, cache.headWidth, 2]);
   return ["keys", "values"].flatMap((kind) =>
-    Array.from({ length: cache.layerCount }, (_unused, i) => ({
+    cache.layers.map(({ kvHeads, headWidth }, i) => ({
       label: `${kind} of layer ${i}`,
-      byteSize,
+      byteSize: product([tokens, kvHeads, headWidth, 2]),
     })),
   );
 }

@@ -3,7 +3,7 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { KernelContext } from "./kernel.ts";
 import { normedProducts, normedProductsFloats } from "./normed-products.ts";
-import { swiglu } from "./swiglu.ts";
+import { swiglu, type Activation } from "./swiglu.ts";
 
 export interface GatedProduct {
   /** [rowCapacity, width] */
@@ -19,6 +19,8 @@ export interface GatedProduct {
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly deterministic: boolean;
+  /** Of the gate; SiLU by default. */
+  readonly activation?: Activation;
 }
 
 /** Floats of workspace a row. */
@@ -26,9 +28,9 @@ export function gatedProductFloats(width: number, feedForward: number): number {
   return normedProductsFloats(width) + feedForward;
 }
 
-/** y = silu(Gate · norm(x)) ⊙ (Up · norm(x)) */
+/** y = f(Gate · norm(x)) ⊙ (Up · norm(x)) */
 export function gatedProduct(context: KernelContext, args: GatedProduct): void {
-  const { gate, up, y, workspace, ...input } = args;
+  const { gate, up, y, workspace, activation = "silu", ...input } = args;
   const { rowCapacity, step } = input;
   const width = gate.rows;
   const first = rowCapacity * normedProductsFloats(gate.columns) * 4;
@@ -41,5 +43,5 @@ export function gatedProduct(context: KernelContext, args: GatedProduct): void {
       { w: up, y: upY },
     ],
   });
-  swiglu(context, { gate: y, up: upY, y, step, rowCapacity, width });
+  swiglu(context, { gate: y, up: upY, y, step, rowCapacity, width, activation });
 }

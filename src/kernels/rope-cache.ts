@@ -27,7 +27,19 @@ export const ropeCacheKernel = defineKernel("rope_cache", {
   temperatureSpan: u32,
 });
 
-export interface RopeCache {
+/** How positions turn the heads of queries and keys. */
+export interface Rotation {
+  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`); may be left out if `rotary` is 0. */
+  readonly frequencies?: BufferSlice | undefined;
+  /** Leading values of a head that are rotated; 0 hides positions from the layer. */
+  readonly rotary: number;
+  /** Which values form a pair: neighbours, or i and i + rotary / 2. */
+  readonly pairs: "neighbours" | "halves";
+  /** Factor on the rotated values, from YaRN. */
+  readonly magnitude?: number;
+}
+
+export interface RopeCache extends Rotation {
   /** [rowCapacity, heads, headWidth], rotated in place. */
   readonly query: BufferSlice;
   /**
@@ -36,13 +48,11 @@ export interface RopeCache {
    */
   readonly key: BufferSlice | undefined;
   /** [rowCapacity, kvHeads, valueWidth]; may be `key`, which is stored as it was. */
-  readonly value: BufferSlice;
+  readonly value: BufferSlice | undefined;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
   readonly valueCache: BufferSlice;
-  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`); may be left out if `rotary` is 0. */
-  readonly frequencies?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly heads: number;
@@ -50,12 +60,6 @@ export interface RopeCache {
   readonly headWidth: number;
   /** `headWidth` by default. */
   readonly valueWidth?: number;
-  /** Leading values of a head that are rotated; 0 hides positions from the layer. */
-  readonly rotary: number;
-  /** Which values form a pair: neighbours, or i and i + rotary / 2. */
-  readonly pairs: "neighbours" | "halves";
-  /** Factor on the rotated values, from YaRN. */
-  readonly magnitude?: number;
   /** [headWidth]: RMS normalization of each query head, before its rotation. */
   readonly queryNorm?: Vector | undefined;
   /** The same for keys. */
@@ -91,7 +95,7 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
     subgroupSize,
     parameters: {
       query,
-      ...(key === undefined ? {} : { key, value, keyCache, valueCache }),
+      ...(key && { key, value: value ?? key, keyCache, valueCache }),
       ...(frequencies === undefined ? {} : { frequencies }),
       step,
       ...(queryNorm === undefined ? {} : { queryNorm: queryNorm.data }),

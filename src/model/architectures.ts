@@ -2,9 +2,29 @@
 import { UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
 import { Llama } from "./llama.ts";
+import { Gemma2 } from "./gemma2.ts";
+import { Gemma3 } from "./gemma3.ts";
+import { Gemma4 } from "./gemma4.ts";
+import { Granite } from "./granite.ts";
+import { Mistral3 } from "./mistral3.ts";
+import { Phi3 } from "./phi3.ts";
+import { Qwen2 } from "./qwen2.ts";
+import { Qwen3 } from "./qwen3.ts";
+import { Smollm3 } from "./smollm3.ts";
 import type { Model } from "./model.ts";
 
-const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = { llama: Llama };
+const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
+  llama: Llama,
+  gemma2: Gemma2,
+  gemma3: Gemma3,
+  gemma4: Gemma4,
+  granite: Granite,
+  mistral3: Mistral3,
+  phi3: Phi3,
+  qwen2: Qwen2,
+  qwen3: Qwen3,
+  smollm3: Smollm3,
+};
 
 export const architectureNames: readonly string[] = Object.keys(architectures);
 

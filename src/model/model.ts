@@ -7,9 +7,14 @@ import type { Weights } from "./weights.ts";
 
 /** The attention cache that a model needs. */
 export interface CacheShape {
-  /** Layers that keep keys and values. */
-  readonly layerCount: number;
+  /** Those that keep keys and values. */
+  readonly layers: readonly LayerCache[];
+}
+
+/** What one layer keeps of each token. */
+export interface LayerCache {
   readonly kvHeads: number;
+  /** Of keys and of values. */
   readonly headWidth: number;
 }
 
@@ -38,6 +43,8 @@ export interface Pass {
   readonly attentionParts: BufferSlice | undefined;
   /** Results must not depend on the number of rows. */
   readonly deterministic: boolean;
+  /** Tokens that a sequence may have. */
+  readonly contextTokens: number;
 }
 
 export interface Model {
@@ -58,6 +65,11 @@ export interface Model {
   record(context: KernelContext, pass: Pass): void;
 }
 
+/** Layers that all keep the same. */
+export function evenCache(layerCount: number, layer: LayerCache): CacheShape {
+  return { layers: Array.from({ length: layerCount }, () => layer) };
+}
+
 /** The cache of the model's i-th layer that has one. */
 export function cachesOf(
   pass: Pass,
@@ -74,6 +86,13 @@ export function tableOf(pass: Pass, name: string): BufferSlice {
   const table = pass.tables[name];
   invariant(table !== undefined, `no table ${name}`);
   return table;
+}
+
+/** An activation of a pass. */
+export function scratchSlice(pass: Pass, name: string): BufferSlice {
+  const slice = pass.scratch[name];
+  invariant(slice !== undefined, `no scratch ${name}`);
+  return slice;
 }
 
 /** The activations of a pass by the names that the model gave them. */

@@ -8,7 +8,14 @@ import type { TensorInfo } from "../gguf/tensor-info.ts";
 import { dequantize } from "../tensor/dequantize.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { planeLayout } from "../tensor/planes.ts";
-import { isComputable, planesIn, type Matrix, type Vector } from "../tensor/tensor.ts";
+import {
+  isComputable,
+  planesIn,
+  rowRange,
+  valueRange,
+  type Matrix,
+  type Vector,
+} from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import type { Piece } from "../vulkan/memory.ts";
 
@@ -73,7 +80,15 @@ export class Weights {
     return value;
   }
 
+  /** Rows of a matrix that holds those of several: `total` in all. */
+  matrixRows(name: string, total: number, columns: number, first: number, rows: number): Matrix {
+    const whole = this.matrix(name, total, columns);
+    return whole.rows === 0 ? whole : rowRange(whole, first, rows);
+  }
+
   vector(name: string, length: number): Vector {
+    const known = this.#declared.get(name);
+    if (known !== undefined) return known.value as Vector;
     const tensor = this.#find(name, [length]);
     if (tensor === undefined) return missingVector(name);
     let data: BufferSlice | undefined;
@@ -102,11 +117,10 @@ export class Weights {
     return this.has(name) ? this.vector(name, length) : undefined;
   }
 
-  /** The values of a small tensor, now; undefined if the file has none. */
-  values(name: string): Float32Array | undefined {
-    const tensor = this.#file.tensor(name);
-    if (tensor === undefined) return undefined;
-    return dequantize(this.#file.dtypeOf(tensor), this.#file.readTensorSync(tensor));
+  /** As `matrixRows`, of an optional vector. */
+  vectorValues(name: string, total: number, first: number, length: number): Vector | undefined {
+    const whole = this.optionalVector(name, total);
+    return whole === undefined || whole.length === 0 ? whole : valueRange(whole, first, length);
   }
 
   /** Bytes on the device of all weights that were declared so far. */
@@ -151,6 +165,13 @@ export class Weights {
     );
     return undefined;
   }
+}
+
+/** The values of a small tensor, now; undefined if the file has none of that name. */
+export function tensorValues(file: GgufFile, name: string): Float32Array | undefined {
+  const tensor = file.tensor(name);
+  if (tensor === undefined) return undefined;
+  return dequantize(file.dtypeOf(tensor), file.readTensorSync(tensor));
 }
 
 /** Pieces of device memory for weights, in their order. */

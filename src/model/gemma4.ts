@@ -1,0 +1,274 @@
+/**
+ * Gemma 4 (Google 2026): Gemma 3 with values that are normalized, scores that are not scaled, and
+ * other heads in layers with a window than in those without. In the small sizes the last layers
+ * read the cache of earlier ones, and every layer adds an embedding of its own, as in Gemma 3n.
+ */
+import type { GgufFile } from "../gguf/file.ts";
+import { embed } from "../kernels/embed.ts";
+import type { KernelContext } from "../kernels/kernel.ts";
+import { matmul } from "../kernels/matmul.ts";
+import { rmsNorm } from "../kernels/rms-norm.ts";
+import { swiglu } from "../kernels/swiglu.ts";
+import type { Matrix, Vector } from "../tensor/tensor.ts";
+import { subslice } from "../vulkan/buffer.ts";
+import { ConfigReader } from "./config.ts";
+import { Decoder, type DecoderLayer, type DecoderShape } from "./decoder.ts";
+import { declareFeedForward, feedForward } from "./feed-forward.ts";
+import { scratchSlice, type LayerCache, type Pass } from "./model.ts";
+import { addBranch } from "./residual.ts";
+import { readRope } from "./rope.ts";
+import { declareSelfAttention } from "./self-attention.ts";
+import { tensorValues, type Weights } from "./weights.ts";
+
+interface Layer extends DecoderLayer {
+  readonly shape: DecoderShape;
+  readonly window: number | undefined;
+  /** Which cache it writes, or reads only. */
+  readonly cache: number;
+  /** On the residual stream behind the layer. */
+  readonly factor: number;
+  readonly ownEmbedding: OwnEmbedding | undefined;
+}
+
+/** What a layer makes of its part of the per-layer embedding. */
+interface OwnEmbedding {
+  readonly gate: Matrix;
+  readonly output: Matrix;
+  readonly postNorm: Vector;
+}
+
+/** An embedding of each token for each layer: [layers, width]. */
+interface LayerEmbedding {
+  readonly width: number;
+  readonly table: Matrix;
+  readonly projection: Matrix;
+  readonly norm: Vector;
+}
+
+interface Gemma4Config {
+  readonly layers: readonly { shape: DecoderShape; window: number | undefined }[];
+  /** Layers that have a cache of their own; the others follow. */
+  readonly cacheCount: number;
+  readonly embeddingWidth: number;
+}
+
+/** Where a file does not say which layers have a window. */
+const windowPeriod = 6;
+
+export class Gemma4 extends Decoder {
+  readonly #layers: readonly Layer[];
+  readonly #logitCap: number | undefined;
+  readonly #layerEmbedding: LayerEmbedding | undefined;
+
+  constructor(file: GgufFile) {
+    const reader = new ConfigReader(file, "gemma4");
+    const config = readGemma4(reader);
+    const { layers, cacheCount, embeddingWidth } = config;
+    const shapes = layers.map(({ shape }) => shape);
+    const caches: LayerCache[] = shapes.slice(0, cacheCount);
+    const far = layers.find(({ window }) => window === undefined)?.shape.headWidth ?? 0;
+    const near = layers.find(({ window }) => window !== undefined)?.shape.headWidth ?? 0;
+    const divisors = tensorValues(file, "rope_freqs.weight");
+    const ropes = {
+      ...(far > 0 && { far: readRope(reader, { headWidth: far, pairs: "halves", divisors }) }),
+      ...(near > 0 && {
+        near: readRope(reader, {
+          headWidth: near,
+          pairs: "halves",
+          base: reader.positive("rope.freq_base_swa", 10_000),
+          rotary: reader.count("rope.dimension_count_swa", near, near),
+          stretched: false,
+        }),
+      }),
+    };
+    const own = embeddingWidth * layers.length;
+    super(reader, {
+      shape: largest(shapes),
+      cache: { layers: caches },
+      ropes,
+      postNorms: true,
+      scratch: own === 0 ? {} : { embeddings: own, projections: own },
+    });
+    this.#logitCap = reader.optionalPositive("final_logit_softcapping");
+    this.#layerEmbedding =
+      own === 0 ? undefined : declareEmbedding(this.weights, this.config, embeddingWidth);
+    this.#layers = this.layers((prefix, i) => this.#declare(file, prefix, config, i));
+  }
+
+  override get stepBytes(): number {
+    return super.stepBytes - this.weights.byteSizeOf("per_layer_token_embd.weight");
+  }
+
+  record(context: KernelContext, pass: Pass): void {
+    this.embed(context, pass, Math.sqrt(this.config.width));
+    if (this.#layerEmbedding) this.#embedLayers(context, pass, this.#layerEmbedding);
+    for (const [i, layer] of this.#layers.entries()) {
+      const { shape, window, cache, ownEmbedding, factor } = layer;
+      const rope = window === undefined ? "far" : "near";
+      this.attend(context, pass, { layer: layer.attention, shape, cache, rope, window });
+      feedForward(context, pass, {
+        layer: layer.feedForward,
+        epsilon: shape.epsilon,
+        activation: "gelu",
+        factor: ownEmbedding === undefined ? factor : 1,
+      });
+      if (ownEmbedding) this.#addEmbedding(context, pass, i, ownEmbedding, factor);
+    }
+    this.readOut(context, pass, { cap: this.#logitCap });
+  }
+
+  /** embeddings = (√width · Table[token] + norm(Projection · x / √model width)) / √2 */
+  #embedLayers(context: KernelContext, pass: Pass, own: LayerEmbedding): void {
+    const { step, rowCapacity, deterministic } = pass;
+    const { width, table, projection: w, norm: weight } = own;
+    const rows = { step, rowCapacity };
+    const embeddings = scratchSlice(pass, "embeddings");
+    const projections = scratchSlice(pass, "projections");
+    const x = scratchSlice(pass, "x");
+    embed(context, { table, x: embeddings, scale: Math.sqrt(width), ...rows });
+    matmul(context, { w, x, y: projections, deterministic, ...rows });
+    rmsNorm(context, {
+      x: projections,
+      weight,
+      y: embeddings,
+      // norm(x / √n) with ε is norm(x) with n · ε.
+      epsilon: this.shape.epsilon * this.config.width,
+      groups: this.config.layerCount,
+      accumulate: true,
+      factor: Math.SQRT1_2,
+      ...rows,
+    });
+  }
+
+  /** x = factor · (x + norm(Output · (gelu(Gate · x) ⊙ the layer's embedding))) */
+  #addEmbedding(
+    context: KernelContext,
+    pass: Pass,
+    index: number,
+    { gate: w, output, postNorm }: OwnEmbedding,
+    factor: number,
+  ): void {
+    const { step, rowCapacity, deterministic } = pass;
+    const rows = { step, rowCapacity };
+    const [x, y] = [scratchSlice(pass, "x"), scratchSlice(pass, "gated")];
+    const embeddings = scratchSlice(pass, "embeddings");
+    const [width, upStride] = [w.rows, w.rows * this.config.layerCount];
+    const offset = index * width * 4;
+    const up = subslice(embeddings, offset, embeddings.byteSize - offset);
+    matmul(context, { w, x, y, deterministic, ...rows });
+    swiglu(context, { gate: y, up, y, width, upStride, activation: "gelu", ...rows });
+    const { epsilon } = this.shape;
+    addBranch(context, pass, { w: output, from: y, postNorm, epsilon, factor });
+  }
+
+  #declare(file: GgufFile, prefix: string, config: Gemma4Config, index: number): Layer {
+    const { layers, cacheCount, embeddingWidth } = config;
+    const { shape, window } = layers[index] ?? { shape: this.shape, window: undefined };
+    const { weights } = this;
+    const { width } = this.config;
+    const borrows = index >= cacheCount;
+    const matrix = (name: string, rows: number, columns: number) =>
+      weights.matrix(`${prefix}.${name}.weight`, rows, columns);
+    return {
+      shape,
+      window,
+      cache: borrows ? lenderOf(window, cacheCount) : index,
+      attention: declareSelfAttention(weights, prefix, width, shape, {
+        headNorms: true,
+        postNorm: true,
+        borrows,
+        keysAsValues: !weights.has(`${prefix}.attn_v.weight`),
+      }),
+      feedForward: declareFeedForward(weights, prefix, width, shape.feedForward, {
+        postNorm: true,
+      }),
+      factor: tensorValues(file, `${prefix}.layer_output_scale.weight`)?.[0] ?? 1,
+      ownEmbedding:
+        embeddingWidth === 0
+          ? undefined
+          : {
+              gate: matrix("inp_gate", embeddingWidth, width),
+              output: matrix("proj", width, embeddingWidth),
+              postNorm: weights.vector(`${prefix}.post_norm.weight`, width),
+            },
+    };
+  }
+}
+
+function declareEmbedding(
+  weights: Weights,
+  model: { width: number; layerCount: number; vocabularySize: number },
+  width: number,
+): LayerEmbedding {
+  const total = width * model.layerCount;
+  return {
+    width,
+    table: weights.matrix("per_layer_token_embd.weight", model.vocabularySize, total),
+    projection: weights.matrix("per_layer_model_proj.weight", total, model.width),
+    norm: weights.vector("per_layer_proj_norm.weight", width),
+  };
+}
+
+function readGemma4(reader: ConfigReader): Gemma4Config {
+  const { layerCount, width } = reader.common();
+  if (reader.optionalCount("expert_count", 4096) > 0) {
+    throw reader.bad("a mixture of experts in architecture gemma4 is not supported");
+  }
+  const perLayer = (key: string, max: number) => reader.counts(key, layerCount, { min: 1, max });
+  const heads = perLayer("attention.head_count", 4096);
+  const kvHeads = perLayer("attention.head_count_kv", 4096);
+  const inner = perLayer("feed_forward_length", 1 << 20);
+  const headWidth = reader.count("attention.key_length", 512);
+  const windowHeadWidth = reader.count("attention.key_length_swa", 512, headWidth);
+  const epsilon = reader.positive("attention.layer_norm_rms_epsilon");
+  const layers = reader.windows(layerCount, windowPeriod).map((window, i) => ({
+    window,
+    shape: {
+      heads: heads[i] ?? 1,
+      kvHeads: kvHeads[i] ?? 1,
+      headWidth: window === undefined ? headWidth : windowHeadWidth,
+      feedForward: inner[i] ?? width,
+      epsilon,
+      scale: 1,
+      normValue: true,
+    },
+  }));
+  const cacheCount = layerCount - reader.optionalCount("attention.shared_kv_layers", layerCount);
+  checkLenders(reader, layers, cacheCount);
+  const embeddingWidth = reader.optionalCount("embedding_length_per_layer_input", 1 << 16);
+  return { layers, cacheCount, embeddingWidth };
+}
+
+/** The layer whose cache a layer reads: the last of its kind that has one. They end with both. */
+function lenderOf(window: number | undefined, cacheCount: number): number {
+  return cacheCount - (window === undefined ? 1 : 2);
+}
+
+function checkLenders(
+  reader: ConfigReader,
+  layers: Gemma4Config["layers"],
+  cacheCount: number,
+): void {
+  for (const [i, { shape, window }] of layers.entries()) {
+    const lender = i < cacheCount ? layers[i] : layers[lenderOf(window, cacheCount)];
+    const fits =
+      shape.heads % shape.kvHeads === 0 &&
+      shape.headWidth % 8 === 0 &&
+      lender?.window === window &&
+      lender?.shape.kvHeads === shape.kvHeads;
+    if (!fits) throw reader.bad(`the attention heads of layer ${i} do not fit its cache`);
+  }
+}
+
+/** What activations of all layers fit into. */
+function largest(shapes: readonly DecoderShape[]): DecoderShape {
+  const most = (of: (shape: DecoderShape) => number) => Math.max(...shapes.map(of));
+  return {
+    heads: most((shape) => shape.heads),
+    kvHeads: most((shape) => shape.kvHeads),
+    headWidth: most((shape) => shape.headWidth),
+    feedForward: most((shape) => shape.feedForward),
+    epsilon: shapes[0]?.epsilon ?? 0,
+    scale: 1,
+  };
+}
