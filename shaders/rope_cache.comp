@@ -1,6 +1,8 @@
-// Rotary position embedding (Su et al. 2021) of queries and keys, and the write of keys and values
-// to the cache. Queries are rotated in place; keys and values go to their cache slot as halves. One
-// workgroup a row and head: first the query heads, then the key heads, then the value heads.
+// Rotary position embedding (Su et al. 2021) of queries and keys, before it their RMS normalization
+// where a model has that, and the write of keys and values to the cache: as halves, to the slot of
+// their position. One workgroup a row and head: first the query heads, then the key heads, then the
+// value heads.
+// @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"
@@ -11,20 +13,27 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
 // Pairs (2i, 2i + 1) as in Llama, or (i, i + ROTARY / 2) as in NeoX.
 layout(constant_id = 1) const bool NEIGHBOURS = true;
+layout(constant_id = 2) const bool NORM = false;
+#include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
-    FloatsOut query;      // [rows, heads, headWidth]
+    Floats query;         // [rows, heads, queryStride], of which the first headWidth values count
+    FloatsOut rotated;    // [rows, heads, headWidth]; may be query if its stride is headWidth
     Floats key;           // [rows, kvHeads, headWidth]
     Floats value;         // [rows, kvHeads, headWidth]
     UintsOut keyCache;    // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     UintsOut valueCache;  // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     Frequencies frequencies;  // [rotary / 2]
+    Floats queryNorm;     // [headWidth], read with NORM
+    Floats keyNorm;       // [headWidth], read with NORM
     Step step_;
     uint heads;
     uint kvHeads;
     uint headWidth;
+    uint queryStride;
     uint rotary;          // leading values of a head that are rotated
     float magnitude;      // of cosine and sine: YaRN's attention factor, else 1
+    float epsilon;        // of the norms
 };
 
 // Values i and j of pair p.
@@ -32,17 +41,49 @@ uvec2 pairOf(uint p) {
     return NEIGHBOURS ? uvec2(2 * p, 2 * p + 1) : uvec2(p, p + rotary / 2);
 }
 
-vec2 rotated(vec2 v, uint p, uint position) {
+vec2 turned(vec2 v, uint p, uint position) {
     const vec2 turn = rotation(position, frequencies.at[p]) * magnitude;
     return vec2(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
 }
 
+// What makes the root mean square of a head 1.
+float normScale(Floats source, uint base) {
+    if (!NORM) return 1.0;
+    float squares = 0;
+    for (uint i = gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
+        squares += source.at[base + i] * source.at[base + i];
+    }
+    return inversesqrt(workgroupSum(squares) / float(headWidth) + epsilon);
+}
+
+float normed(Floats source, Floats weight, uint base, uint i, float scale) {
+    return NORM ? source.at[base + i] * scale * weight.at[i] : source.at[base + i];
+}
+
+void rotateQuery(uint row, uint head, uint position) {
+    const uint from = (row * heads + head) * queryStride;
+    const uint to = (row * heads + head) * headWidth;
+    const float scale = normScale(query, from);
+    for (uint p = gl_LocalInvocationID.x; p < rotary / 2; p += WORKGROUP) {
+        const uvec2 pair = pairOf(p);
+        const vec2 v = vec2(normed(query, queryNorm, from, pair.x, scale),
+                            normed(query, queryNorm, from, pair.y, scale));
+        const vec2 t = turned(v, p, position);
+        rotated.at[to + pair.x] = t.x;
+        rotated.at[to + pair.y] = t.y;
+    }
+    for (uint i = rotary + gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
+        rotated.at[to + i] = normed(query, queryNorm, from, i, scale);
+    }
+}
+
 // The value at `i` of a key head after rotation.
-float rotatedKey(uint base, uint i, uint position) {
-    if (i >= rotary) return key.at[base + i];
+float rotatedKey(uint base, uint i, uint position, float scale) {
+    if (i >= rotary) return normed(key, keyNorm, base, i, scale);
     const uint p = NEIGHBOURS ? i / 2 : i % (rotary / 2);
     const uvec2 pair = pairOf(p);
-    const vec2 v = rotated(vec2(key.at[base + pair.x], key.at[base + pair.y]), p, position);
+    const vec2 v = turned(vec2(normed(key, keyNorm, base, pair.x, scale),
+                               normed(key, keyNorm, base, pair.y, scale)), p, position);
     return i == pair.x ? v.x : v.y;
 }
 
@@ -52,25 +93,19 @@ void main() {
     if (row >= step_.rowCount) return;
     const uint position = stepPosition(step_, row);
     if (head < heads) {
-        const uint base = (row * heads + head) * headWidth;
-        for (uint p = gl_LocalInvocationID.x; p < rotary / 2; p += WORKGROUP) {
-            const uvec2 pair = pairOf(p);
-            const vec2 v = vec2(query.at[base + pair.x], query.at[base + pair.y]);
-            const vec2 turned = rotated(v, p, position);
-            query.at[base + pair.x] = turned.x;
-            query.at[base + pair.y] = turned.y;
-        }
+        rotateQuery(row, head, position);
         return;
     }
     const bool isKey = head < heads + kvHeads;
     const uint kvHead = head - heads - (isKey ? 0 : kvHeads);
     const uint base = (row * kvHeads + kvHead) * headWidth;
+    const float scale = isKey ? normScale(key, base) : 1.0;
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint slot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, headWidth);
     for (uint i = gl_LocalInvocationID.x; i < headWidth / 2; i += WORKGROUP) {
         if (isKey) {
-            const vec2 pair = vec2(rotatedKey(base, 2 * i, position),
-                                   rotatedKey(base, 2 * i + 1, position));
+            const vec2 pair = vec2(rotatedKey(base, 2 * i, position, scale),
+                                   rotatedKey(base, 2 * i + 1, position, scale));
             keyCache.at[slot + i] = packHalf2x16(pair);
         } else {
             valueCache.at[slot + i] = packHalf2x16(vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]));

@@ -1,30 +1,46 @@
-/** Rotary embedding of queries and keys, and the write of keys and values into the paged cache. */
+/**
+ * Rotary embedding of queries and keys, with their norms where a model has these, and the write of
+ * keys and values into the paged cache.
+ */
 import { invariant } from "../errors.ts";
+import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { teamOf } from "./reduction.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
-  query: updates,
+  query: reads,
+  rotated: writes,
   key: reads,
   value: reads,
   keyCache: writes,
   valueCache: writes,
   frequencies: reads,
+  queryNorm: reads,
+  keyNorm: reads,
   step: reads,
   heads: u32,
   kvHeads: u32,
   headWidth: u32,
+  queryStride: u32,
   rotary: u32,
   magnitude: f32,
+  epsilon: f32,
 });
 
 export interface RopeCache {
-  /** [rowCapacity, heads, headWidth], rotated in place. */
+  /** [rowCapacity, heads, queryStride] */
   readonly query: BufferSlice;
+  /** Values from one query head to the next; `headWidth` by default. */
+  readonly queryStride?: number;
+  /** [rowCapacity, heads, headWidth], written; `query` itself by default. */
+  readonly rotated?: BufferSlice;
   /** [rowCapacity, kvHeads, headWidth] */
   readonly key: BufferSlice;
   readonly value: BufferSlice;
+  /** RMS norms of each head before it is rotated, [headWidth]. */
+  readonly norms?: { readonly query: Vector; readonly key: Vector; readonly epsilon: number };
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
@@ -43,17 +59,35 @@ export interface RopeCache {
   readonly magnitude?: number;
 }
 
+/** Invocations that rotate a head, where a team is no larger. */
+const workgroupMin = 32;
+
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
-  const { rowCapacity, pairs, magnitude = 1, ...parameters } = rope;
-  const { heads, kvHeads, headWidth, rotary } = rope;
+  const { rowCapacity, pairs, magnitude = 1, norms, ...buffers } = rope;
+  const { heads, kvHeads, headWidth, rotary, query } = rope;
+  const { queryStride = headWidth, rotated = query } = rope;
   invariant(
     headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
     `rope: ${rotary} of ${headWidth}`,
   );
+  invariant(rotated !== query || queryStride === headWidth, "rope: queries cannot stay in place");
+  const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, ropeCacheKernel, {
-    shader: "rope_cache",
-    constants: [32, pairs === "neighbours" ? 1 : 0],
-    parameters: { ...parameters, magnitude },
+    shader: `rope_cache.${reduction}`,
+    constants: [
+      Math.max(lanes, workgroupMin),
+      pairs === "neighbours" ? 1 : 0,
+      norms === undefined ? 0 : 1,
+    ],
+    subgroupSize,
+    parameters: {
+      ...buffers,
+      rotated,
+      queryStride,
+      magnitude,
+      epsilon: norms?.epsilon ?? 0,
+      ...(norms && { queryNorm: norms.query.data, keyNorm: norms.key.data }),
+    },
     groups: [rowCapacity, heads + 2 * kvHeads],
     label: "rope and cache",
   });

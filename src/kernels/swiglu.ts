@@ -9,6 +9,7 @@ export const swigluKernel = defineKernel("swiglu", {
   gate: reads,
   up: reads,
   y: writes,
+  switch: reads,
   step: reads,
   width: u32,
 });
@@ -21,6 +22,8 @@ export interface Swiglu {
   readonly up: BufferSlice;
   /** [rowCapacity, width], written; may be `gate`. */
   readonly y: BufferSlice;
+  /** [rowCapacity]: each row is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly width: number;
@@ -28,13 +31,13 @@ export interface Swiglu {
 
 export function swiglu(
   context: KernelContext,
-  { gate, up, y, step, rowCapacity, width }: Swiglu,
+  { gate, up, y, rowSwitch, step, rowCapacity, width }: Swiglu,
 ): void {
   invariant(width % 4 === 0, `swiglu: width ${width} is no multiple of 4`);
   launch(context, swigluKernel, {
     shader: "swiglu",
-    constants: [workgroup],
-    parameters: { gate, up, y, step, width },
+    constants: [workgroup, rowSwitch === undefined ? 0 : 1],
+    parameters: { gate, up, y, step, width, ...(rowSwitch && { switch: rowSwitch }) },
     groups: [ceilDiv((rowCapacity * width) / 4, workgroup)],
     label: "swiglu",
   });

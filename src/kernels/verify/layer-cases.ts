@@ -51,30 +51,37 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
   };
 }
 
-const swigluCase: VerifyCase = {
-  kernel: "swiglu",
-  variant: "f32",
-  name: "3 of 4 rows, width 260, gates from -100 to 100",
-  bound: 1e-5,
-  run(bench) {
-    const random = new Random(7);
-    const gate = random.floats(4 * 260, 100);
-    const up = random.floats(4 * 260);
-    const step = uploadStep(bench, plainRows(3), { capacity: 4 });
-    const y = bench.floats(4 * 260);
-    bench.run((context) =>
-      swiglu(context, {
-        gate: bench.upload(gate),
-        up: bench.upload(up),
-        y,
-        step,
-        rowCapacity: 4,
-        width: 260,
-      }),
-    );
-    return relativeError(bench.read(y, 3 * 260), swigluReference(gate, up).subarray(0, 3 * 260));
-  },
-};
+function swigluCase(switched: boolean): VerifyCase {
+  return {
+    kernel: "swiglu",
+    variant: switched ? "switched" : "f32",
+    name: "3 of 4 rows, width 260, gates from -100 to 100",
+    bound: 1e-5,
+    run(bench) {
+      const random = new Random(7);
+      const gate = random.floats(4 * 260, 100);
+      const up = random.floats(4 * 260);
+      const rowSwitch = random.floats(4, 6);
+      const step = uploadStep(bench, plainRows(3), { capacity: 4 });
+      const y = bench.floats(4 * 260);
+      bench.run((context) =>
+        swiglu(context, {
+          gate: bench.upload(gate),
+          up: bench.upload(up),
+          y,
+          rowSwitch: switched ? bench.upload(rowSwitch) : undefined,
+          step,
+          rowCapacity: 4,
+          width: 260,
+        }),
+      );
+      const expected = swigluReference(gate, up).map((value, i) =>
+        switched ? value / (1 + Math.exp(-(rowSwitch[Math.floor(i / 260)] ?? 0))) : value,
+      );
+      return relativeError(bench.read(y, 3 * 260), expected.subarray(0, 3 * 260));
+    },
+  };
+}
 
 /** Positions far apart, in two sequences whose cache blocks are interleaved and out of order. */
 const ropeRows = [
@@ -87,68 +94,100 @@ const ropeTables = [
   [4, 1, 2],
 ];
 
-function ropeCase(
-  pairs: "neighbours" | "halves",
-  headWidth: number,
-  rotary: number,
-  far: number,
-): VerifyCase {
-  const [heads, kvHeads] = [3, 2];
+interface RopeInput {
+  readonly pairs: "neighbours" | "halves";
+  readonly headWidth: number;
+  readonly rotary: number;
+  /** Factor on the frequencies. */
+  readonly far: number;
+  /** Heads are normalized first, and queries have their gates between them. */
+  readonly gated?: boolean;
+}
+
+function ropeCase(input: RopeInput, force: Force, variant: string): Omit<VerifyCase, "needs"> {
+  const { pairs, headWidth, rotary, far, gated = false } = input;
+  const details = [
+    `head width ${headWidth}`,
+    `${rotary} rotated`,
+    `frequencies times ${far}`,
+    ...(gated ? ["norms, gated queries"] : []),
+  ];
   return {
     kernel: "rope_cache",
-    variant: pairs,
-    name: `head width ${headWidth}, ${rotary} rotated, frequencies times ${far}`,
+    variant: `${pairs} ${variant}`,
+    name: details.join(", "),
     bound: 1e-3,
-    run(bench) {
-      const random = new Random(headWidth + rotary);
-      const radians = Array.from(
-        { length: rotary / 2 },
-        (_, i) => far * 10_000 ** ((-2 * i) / rotary),
-      );
-      const [query, key, value] = [heads, kvHeads, kvHeads].map((count) =>
-        random.floats(ropeRows.length * count * headWidth),
-      ) as [Float32Array, Float32Array, Float32Array];
-      const rotatedQuery = bench.upload(query);
-      const words = (6 * kvHeads * blockTokens * headWidth) / 2;
-      const [keyCache, valueCache] = [bench.floats(words), bench.floats(words)];
-      const step = uploadStep(bench, ropeRows, { tables: ropeTables });
-      bench.run((context) =>
-        ropeCache(context, {
-          query: rotatedQuery,
-          key: bench.upload(key),
-          value: bench.upload(value),
-          keyCache,
-          valueCache,
-          frequencies: bench.upload(rotaryTurns(radians)),
-          step,
-          rowCapacity: ropeRows.length,
-          heads,
-          kvHeads,
-          headWidth,
-          rotary,
-          pairs,
-        }),
-      );
-      const rotate = (source: Float32Array, count: number) =>
-        ropeRows.flatMap(({ position }, row) =>
-          Array.from({ length: count }, (_unused, head) => {
-            const start = (row * count + head) * headWidth;
-            return ropeReference(
-              source.subarray(start, start + headWidth),
-              position,
-              radians,
-              pairs,
-            );
-          }).flat(),
-        );
-      return Math.max(
-        // Queries are floats and must be far closer than the halves in the cache.
-        relativeError(bench.read(rotatedQuery, query.length), rotate(query, heads)) * 500,
-        relativeError(readCache(bench, keyCache, kvHeads, headWidth), rotate(key, kvHeads)),
-        relativeError(readCache(bench, valueCache, kvHeads, headWidth), value),
-      );
-    },
+    run: (bench) => runRope(bench, input, force),
   };
+}
+
+function runRope(bench: Workbench, input: RopeInput, force: Force): number {
+  const { pairs, headWidth, rotary, far, gated = false } = input;
+  const [heads, kvHeads] = [3, 2];
+  const random = new Random(headWidth + rotary);
+  const radians = Array.from({ length: rotary / 2 }, (_, i) => far * 10_000 ** ((-2 * i) / rotary));
+  const [query, key, value] = [heads, kvHeads, kvHeads].map((count) =>
+    random.floats(ropeRows.length * count * headWidth, 5),
+  ) as [Float32Array, Float32Array, Float32Array];
+  const [queryNorm, keyNorm] = [random.floats(headWidth), random.floats(headWidth)];
+  const epsilon = 1e-6;
+  const rotated = bench.floats(query.length);
+  const words = (6 * kvHeads * blockTokens * headWidth) / 2;
+  const [keyCache, valueCache] = [bench.floats(words), bench.floats(words)];
+  bench.run((context) =>
+    ropeCache(
+      { ...context, force },
+      {
+        query: bench.upload(gated ? spread(query, headWidth) : query),
+        rotated,
+        key: bench.upload(key),
+        value: bench.upload(value),
+        keyCache,
+        valueCache,
+        frequencies: bench.upload(rotaryTurns(radians)),
+        step: uploadStep(bench, ropeRows, { tables: ropeTables }),
+        rowCapacity: ropeRows.length,
+        heads,
+        kvHeads,
+        headWidth,
+        rotary,
+        pairs,
+        ...(gated && {
+          queryStride: 2 * headWidth,
+          norms: {
+            query: bench.vector("query norm", queryNorm),
+            key: bench.vector("key norm", keyNorm),
+            epsilon,
+          },
+        }),
+      },
+    ),
+  );
+  const rotate = (source: Float32Array, norm: Float32Array, count: number) => {
+    const heads_ = gated ? rmsNormReference(source, norm, epsilon) : source;
+    return ropeRows.flatMap(({ position }, row) =>
+      Array.from({ length: count }, (_unused, head) => {
+        const start = (row * count + head) * headWidth;
+        const values = heads_.subarray(start, start + headWidth);
+        return ropeReference(values, position, radians, pairs);
+      }).flat(),
+    );
+  };
+  return Math.max(
+    // Queries are floats and must be far closer than the halves in the cache.
+    relativeError(bench.read(rotated, query.length), rotate(query, queryNorm, heads)) * 500,
+    relativeError(readCache(bench, keyCache, kvHeads, headWidth), rotate(key, keyNorm, kvHeads)),
+    relativeError(readCache(bench, valueCache, kvHeads, headWidth), value),
+  );
+}
+
+/** Puts a gate that nobody must read behind each head. */
+function spread(heads: Float32Array, headWidth: number): Float32Array {
+  return Float32Array.from({ length: 2 * heads.length }, (_unused, i) => {
+    const within = i % (2 * headWidth);
+    const head = Math.floor(i / (2 * headWidth));
+    return within < headWidth ? (heads[head * headWidth + within] ?? 0) : Number.NaN;
+  });
 }
 
 /** What the rows of `ropeRows` left in a cache, row by row and head by head. */
@@ -276,14 +315,21 @@ const attentionInputs: readonly AttentionInput[] = [
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
 ];
 
+const ropeInputs: readonly RopeInput[] = [
+  { pairs: "neighbours", headWidth: 64, rotary: 64, far: 1 },
+  { pairs: "halves", headWidth: 128, rotary: 128, far: 1 },
+  { pairs: "halves", headWidth: 80, rotary: 32, far: 1000 },
+  { pairs: "neighbours", headWidth: 128, rotary: 64, far: 1 },
+  { pairs: "halves", headWidth: 256, rotary: 64, far: 1, gated: true },
+  { pairs: "neighbours", headWidth: 40, rotary: 40, far: 1, gated: true },
+];
+
 export const layerCases: readonly VerifyCase[] = [
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...[4, 64, 260, 4096].map((width) => ({ ...normCase(width, force, variant), ...rest })),
     ...attentionInputs.map((input) => ({ ...attentionCase(input, force, variant), ...rest })),
+    ...ropeInputs.map((input) => ({ ...ropeCase(input, force, variant), ...rest })),
   ]),
-  swigluCase,
-  ropeCase("neighbours", 64, 64, 1),
-  ropeCase("halves", 128, 128, 1),
-  ropeCase("halves", 80, 32, 1000),
-  ropeCase("neighbours", 128, 64, 1),
+  swigluCase(false),
+  swigluCase(true),
 ];

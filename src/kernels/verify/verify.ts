@@ -4,12 +4,20 @@
  */
 import type { Gpu } from "../../vulkan/gpu.ts";
 import type { VerifyCase } from "./case.ts";
+import { expertVerifyCases } from "./expert-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
+import { recurrentCases } from "./recurrent-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { Workbench } from "./workbench.ts";
 
-export const verifyCases: readonly VerifyCase[] = [...repackCases, ...layerCases, ...matmulCases];
+export const verifyCases: readonly VerifyCase[] = [
+  ...repackCases,
+  ...layerCases,
+  ...recurrentCases,
+  ...matmulCases,
+  ...expertVerifyCases,
+];
 
 export interface Verdict {
   readonly kernel: string;
