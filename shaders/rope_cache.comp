@@ -1,7 +1,7 @@
-// Rotary position embedding (Su et al. 2021) of queries and keys, and the write of keys and values
-// to the cache. Queries are rotated in place; keys and values go to their cache slot as halves. One
-// workgroup a row and head: first the query heads, then the key heads, then the value heads. Where
-// a model wants it, a head is RMS-normalized first (Henry et al. 2020, arXiv 2010.04245).
+// Rotary position embedding (Su et al. 2021) of queries and keys, before it their RMS normalization
+// where a model has that (Henry et al. 2020, arXiv 2010.04245), and the write of keys and values to
+// the cache: as halves, to the slot of their position. One workgroup a row and head: first the
+// query heads, then the key heads, then the value heads.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -19,19 +19,21 @@ layout(constant_id = 4) const bool NORM_VALUE = false;
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
-    FloatsOut query;      // [rows, heads, headWidth]
+    Floats query;         // [rows, heads, queryStride], of which the first headWidth values count
+    FloatsOut rotated;    // [rows, heads, headWidth]; may be query if its stride is headWidth
     Floats key;           // [rows, kvHeads, headWidth]
     Floats value;         // [rows, kvHeads, valueWidth]
     UintsOut keyCache;    // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     UintsOut valueCache;  // [blocks, kvHeads, BLOCK_TOKENS, valueWidth] halves
     Frequencies frequencies;  // [rotary / 2]
-    Step step_;
     Floats queryNorm;     // [headWidth], read with NORM_QUERY
     Floats keyNorm;       // [headWidth], read with NORM_KEY
+    Step step_;
     uint heads;
     uint kvHeads;
     uint headWidth;
     uint valueWidth;
+    uint queryStride;
     uint rotary;          // leading values of a head that are rotated
     float magnitude;      // of cosine and sine: YaRN's attention factor, else 1
     float epsilon;        // of the norms
@@ -44,12 +46,17 @@ uvec2 pairOf(uint p) {
     return NEIGHBOURS ? uvec2(2 * p, 2 * p + 1) : uvec2(p, p + rotary / 2);
 }
 
-vec2 rotated(vec2 v, uint p, uint position) {
+vec2 turned(vec2 v, uint p, uint position) {
     const vec2 turn = rotation(position, frequencies.at[p]) * magnitude;
     return vec2(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
 }
 
-float inverseRms(float squares, uint width) {
+// What makes the root mean square of a head 1.
+float normScale(Floats source, uint base, uint width) {
+    float squares = 0;
+    for (uint i = gl_LocalInvocationID.x; i < width; i += WORKGROUP) {
+        squares += source.at[base + i] * source.at[base + i];
+    }
     return inversesqrt(workgroupSum(squares) / float(width) + epsilon);
 }
 
@@ -59,25 +66,25 @@ float sharpness(uint position) {
     return 1.0 + temperature * log(float(position / temperatureSpan) + 1.0);
 }
 
-void turnQuery(uint base, uint position) {
+// The value at `i` of a query head before rotation.
+float queryAt(uint base, uint i, float scale) {
+    return NORM_QUERY ? query.at[base + i] * scale * queryNorm.at[i] : query.at[base + i] * scale;
+}
+
+void rotateQuery(uint row, uint head, uint position) {
+    const uint from = (row * heads + head) * queryStride;
+    const uint to = (row * heads + head) * headWidth;
     float scale = sharpness(position);
-    if (NORM_QUERY) {
-        float squares = 0;
-        for (uint i = gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
-            squares += query.at[base + i] * query.at[base + i];
-        }
-        scale *= inverseRms(squares, headWidth);
-    }
+    if (NORM_QUERY) scale *= normScale(query, from, headWidth);
     for (uint p = gl_LocalInvocationID.x; p < rotary / 2; p += WORKGROUP) {
         const uvec2 pair = pairOf(p);
-        vec2 v = vec2(query.at[base + pair.x], query.at[base + pair.y]) * scale;
-        if (NORM_QUERY) v *= vec2(queryNorm.at[pair.x], queryNorm.at[pair.y]);
-        v = rotated(v, p, position);
-        query.at[base + pair.x] = v.x;
-        query.at[base + pair.y] = v.y;
+        const vec2 v = vec2(queryAt(from, pair.x, scale), queryAt(from, pair.y, scale));
+        const vec2 t = turned(v, p, position);
+        rotated.at[to + pair.x] = t.x;
+        rotated.at[to + pair.y] = t.y;
     }
     for (uint i = rotary + gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
-        query.at[base + i] *= NORM_QUERY ? scale * queryNorm.at[i] : scale;
+        rotated.at[to + i] = queryAt(from, i, scale);
     }
 }
 
@@ -91,39 +98,8 @@ float rotatedKey(uint base, uint i, uint position, float scale) {
     if (i >= rotary) return keyAt(base, i, scale);
     const uint p = NEIGHBOURS ? i / 2 : i % (rotary / 2);
     const uvec2 pair = pairOf(p);
-    const vec2 v = rotated(vec2(keyAt(base, pair.x, scale), keyAt(base, pair.y, scale)), p, position);
+    const vec2 v = turned(vec2(keyAt(base, pair.x, scale), keyAt(base, pair.y, scale)), p, position);
     return i == pair.x ? v.x : v.y;
-}
-
-void storeKey(uint base, uint slot, uint position) {
-    float scale = 1;
-    if (NORM_KEY) {
-        float squares = 0;
-        for (uint i = gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
-            squares += key.at[base + i] * key.at[base + i];
-        }
-        scale = inverseRms(squares, headWidth);
-    }
-    for (uint i = gl_LocalInvocationID.x; i < headWidth / 2; i += WORKGROUP) {
-        const vec2 pair = vec2(rotatedKey(base, 2 * i, position, scale),
-                               rotatedKey(base, 2 * i + 1, position, scale));
-        keyCache.at[slot + i] = packHalf2x16(pair);
-    }
-}
-
-void storeValue(uint base, uint slot) {
-    float scale = 1;
-    if (NORM_VALUE) {
-        float squares = 0;
-        for (uint i = gl_LocalInvocationID.x; i < valueWidth; i += WORKGROUP) {
-            squares += value.at[base + i] * value.at[base + i];
-        }
-        scale = inverseRms(squares, valueWidth);
-    }
-    for (uint i = gl_LocalInvocationID.x; i < valueWidth / 2; i += WORKGROUP) {
-        const vec2 pair = vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]);
-        valueCache.at[slot + i] = packHalf2x16(pair * scale);
-    }
 }
 
 void main() {
@@ -132,7 +108,7 @@ void main() {
     if (row >= step_.rowCount) return;
     const uint position = stepPosition(step_, row);
     if (head < heads) {
-        turnQuery((row * heads + head) * headWidth, position);
+        rotateQuery(row, head, position);
         return;
     }
     const bool isKey = head < heads + kvHeads;
@@ -141,6 +117,19 @@ void main() {
     const uint base = (row * kvHeads + kvHead) * width;
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint slot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, width);
-    if (isKey) storeKey(base, slot, position);
-    else storeValue(base, slot);
+    float scale = 1;
+    if (isKey) {
+        if (NORM_KEY) scale = normScale(key, base, width);
+        for (uint i = gl_LocalInvocationID.x; i < width / 2; i += WORKGROUP) {
+            const vec2 pair = vec2(rotatedKey(base, 2 * i, position, scale),
+                                   rotatedKey(base, 2 * i + 1, position, scale));
+            keyCache.at[slot + i] = packHalf2x16(pair);
+        }
+    } else {
+        if (NORM_VALUE) scale = normScale(value, base, width);
+        for (uint i = gl_LocalInvocationID.x; i < width / 2; i += WORKGROUP) {
+            const vec2 pair = vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]);
+            valueCache.at[slot + i] = packHalf2x16(pair * scale);
+        }
+    }
 }

@@ -118,13 +118,18 @@ function unitValues(dtype: DType): number {
   return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
 }
 
+/** Invocations of a team that share a row: no more than there are units in it. */
+export function rowLanes(w: Matrix, teamLanes: number): number {
+  let lanes = teamLanes;
+  while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;
+  return lanes;
+}
+
 function chooseVariant(context: KernelContext, product: Matmul): ProductVariant {
   const { w, rowCapacity, deterministic = false } = product;
   const small = rowCapacity <= vectorRowsMax || context.capabilities.kind === "cpu";
   if (!small && !deterministic) return { kernel: "tile" };
-  let { lanes } = teamOf(context);
-  // No more lanes than there are units in a row.
-  while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;
+  const lanes = rowLanes(w, teamOf(context).lanes);
   const columns = Math.min(rowCapacity, vectorRowsMax);
   return { kernel: "vector", lanes, rows: 1, columns, subgroups: 1 };
 }

@@ -1,25 +1,30 @@
-/** Rotary embedding of queries and keys, and the write of keys and values into the paged cache. */
+/**
+ * Rotary embedding of queries and keys, with their norms where a model has these, and the write of
+ * keys and values into the paged cache.
+ */
 import { invariant } from "../errors.ts";
 import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 import { teamOf } from "./reduction.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
-  query: updates,
+  query: reads,
+  rotated: writes,
   key: reads,
   value: reads,
   keyCache: writes,
   valueCache: writes,
   frequencies: reads,
-  step: reads,
   queryNorm: reads,
   keyNorm: reads,
+  step: reads,
   heads: u32,
   kvHeads: u32,
   headWidth: u32,
   valueWidth: u32,
+  queryStride: u32,
   rotary: u32,
   magnitude: f32,
   epsilon: f32,
@@ -40,8 +45,12 @@ export interface Rotation {
 }
 
 export interface RopeCache extends Rotation {
-  /** [rowCapacity, heads, headWidth], rotated in place. */
+  /** [rowCapacity, heads, queryStride] */
   readonly query: BufferSlice;
+  /** Values from one query head to the next; `headWidth` by default. */
+  readonly queryStride?: number;
+  /** [rowCapacity, heads, headWidth], written; `query` itself by default. */
+  readonly rotated?: BufferSlice;
   /**
    * [rowCapacity, kvHeads, headWidth]; nothing is stored without it: the layer reads the cache of
    * another.
@@ -49,6 +58,7 @@ export interface RopeCache extends Rotation {
   readonly key: BufferSlice | undefined;
   /** [rowCapacity, kvHeads, valueWidth]; may be `key`, which is stored as it was. */
   readonly value: BufferSlice | undefined;
+  readonly norms?: HeadNorms | undefined;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
@@ -60,15 +70,18 @@ export interface RopeCache extends Rotation {
   readonly headWidth: number;
   /** `headWidth` by default. */
   readonly valueWidth?: number;
-  /** [headWidth]: RMS normalization of each query head, before its rotation. */
-  readonly queryNorm?: Vector | undefined;
-  /** The same for keys. */
-  readonly keyNorm?: Vector | undefined;
-  /** RMS normalization of each value head, without weights. */
-  readonly normValue?: boolean;
-  /** Of all three norms. */
-  readonly epsilon?: number;
   readonly temperature?: Temperature | undefined;
+}
+
+/** RMS norms of each head before it is rotated. */
+export interface HeadNorms {
+  /** [headWidth] */
+  readonly query?: Vector | undefined;
+  /** [headWidth] */
+  readonly key?: Vector | undefined;
+  /** Values are normalized as well, without weights. */
+  readonly value?: boolean;
+  readonly epsilon: number;
 }
 
 /** A query at position p grows by 1 + scale · ln(⌊p / span⌋ + 1). */
@@ -77,42 +90,54 @@ export interface Temperature {
   readonly span: number;
 }
 
+/** Invocations that rotate a head, where a team is no larger. */
+const workgroupMin = 32;
+
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
-  const { rowCapacity, pairs, queryNorm, keyNorm, normValue = false, temperature } = rope;
-  const { key, value, keyCache, valueCache, heads, kvHeads, headWidth, rotary } = rope;
-  const { query, frequencies, step, valueWidth = headWidth, magnitude = 1, epsilon = 0 } = rope;
-  invariant(
-    headWidth % 2 === 0 && valueWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
-    `rope: ${rotary} of ${headWidth}, values of ${valueWidth}`,
-  );
-  for (const norm of [queryNorm, keyNorm])
-    invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
+  const { query, queryStride, rotated = query, rowCapacity } = checked(rope);
+  const { key, value = key, keyCache, valueCache, frequencies, step, norms, temperature } = rope;
+  const { heads, kvHeads, headWidth, valueWidth = headWidth, rotary, pairs, magnitude = 1 } = rope;
   const { reduction, lanes, subgroupSize } = teamOf(context);
-  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
+  const flags = [pairs === "neighbours", norms?.query, norms?.key, norms?.value];
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
-    constants: [lanes, ...flags.map(Number)],
+    constants: [Math.max(lanes, workgroupMin), ...flags.map((flag) => (flag ? 1 : 0))],
     subgroupSize,
     parameters: {
       query,
-      ...(key && { key, value: value ?? key, keyCache, valueCache }),
-      ...(frequencies === undefined ? {} : { frequencies }),
+      rotated,
+      ...(key && value && { key, value, keyCache, valueCache }),
+      ...(frequencies && { frequencies }),
+      ...(norms?.query && { queryNorm: norms.query.data }),
+      ...(norms?.key && { keyNorm: norms.key.data }),
       step,
-      ...(queryNorm === undefined ? {} : { queryNorm: queryNorm.data }),
-      ...(keyNorm === undefined ? {} : { keyNorm: keyNorm.data }),
       heads,
       kvHeads,
       headWidth,
       valueWidth,
+      queryStride,
       rotary,
       magnitude,
-      epsilon,
+      epsilon: norms?.epsilon ?? 0,
       temperature: temperature?.scale ?? 0,
       temperatureSpan: temperature?.span ?? 1,
     },
     groups: [rowCapacity, heads + (key === undefined ? 0 : 2 * kvHeads)],
     label: "rope and cache",
   });
+}
+
+function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } {
+  const { headWidth, valueWidth = headWidth, queryStride = headWidth, rotary, query } = rope;
+  const { rotated = query, norms } = rope;
+  invariant(
+    headWidth % 2 === 0 && valueWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
+    `rope: ${rotary} of ${headWidth}, values of ${valueWidth}`,
+  );
+  invariant(rotated !== query || queryStride === headWidth, "rope: queries cannot stay in place");
+  for (const norm of [norms?.query, norms?.key])
+    invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
+  return { ...rope, queryStride };
 }
 
 /**

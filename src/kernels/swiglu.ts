@@ -9,6 +9,7 @@ export const swigluKernel = defineKernel("swiglu", {
   gate: reads,
   up: reads,
   y: writes,
+  switch: reads,
   step: reads,
   width: u32,
   upStride: u32,
@@ -25,6 +26,8 @@ export interface Swiglu {
   readonly up: BufferSlice;
   /** [rowCapacity, width], written; may be `gate`. */
   readonly y: BufferSlice;
+  /** [rowCapacity]: each row is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly width: number;
@@ -35,15 +38,16 @@ export interface Swiglu {
 }
 
 export function swiglu(context: KernelContext, args: Swiglu): void {
-  const { gate, up, y, step, rowCapacity, width, activation = "silu", upStride = width } = args;
+  const { gate, up, y, rowSwitch, step, rowCapacity, width } = args;
+  const { activation = "silu", upStride = width } = args;
   invariant(
     width % 4 === 0 && upStride % 4 === 0,
     `swiglu: width ${width} of ${upStride} is no multiple of 4`,
   );
   launch(context, swigluKernel, {
     shader: "swiglu",
-    constants: [workgroup, activation === "gelu" ? 1 : 0],
-    parameters: { gate, up, y, step, width, upStride },
+    constants: [workgroup, rowSwitch === undefined ? 0 : 1, activation === "gelu" ? 1 : 0],
+    parameters: { gate, up, y, step, width, upStride, ...(rowSwitch && { switch: rowSwitch }) },
     groups: [ceilDiv(width / 4, workgroup), rowCapacity],
     label: activation === "gelu" ? "geglu" : "swiglu",
   });

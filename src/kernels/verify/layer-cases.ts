@@ -90,21 +90,26 @@ function groupNormCase(force: Force, variant: string): Omit<VerifyCase, "needs">
   };
 }
 
-function gateCase(
-  activation: Activation,
-  reference: typeof swigluReference,
-  largest: number,
-): VerifyCase {
+interface GateInput {
+  readonly activation: Activation;
+  readonly reference: typeof swigluReference;
+  readonly largest: number;
+  /** Each row is scaled by a sigmoid. */
+  readonly switched?: true;
+}
+
+function gateCase({ activation, reference, largest, switched }: GateInput): VerifyCase {
   const [width, stride] = [260, 300];
   return {
     kernel: "swiglu",
-    variant: activation,
+    variant: switched ? `${activation} switched` : activation,
     name: `3 of 4 rows, width ${width}, gates from -${largest} to ${largest}`,
     bound: 1e-5,
     run(bench) {
       const random = new Random(7);
       const gate = random.floats(4 * width, largest);
       const up = random.floats(4 * stride);
+      const rowSwitch = random.floats(4, 6);
       const step = uploadStep(bench, plainRows(3), { capacity: 4 });
       const y = bench.floats(4 * width);
       bench.run((context) =>
@@ -112,6 +117,7 @@ function gateCase(
           gate: bench.upload(gate),
           up: bench.upload(up),
           y,
+          rowSwitch: switched && bench.upload(rowSwitch),
           step,
           rowCapacity: 4,
           width,
@@ -119,11 +125,12 @@ function gateCase(
           upStride: stride,
         }),
       );
-      const packed = gate.map(
-        (_unused, i) => up[Math.floor(i / width) * stride + (i % width)] ?? 0,
+      const rowOf = (i: number) => Math.floor(i / width);
+      const packed = gate.map((_unused, i) => up[rowOf(i) * stride + (i % width)] ?? 0);
+      const expected = reference(gate, packed).map((value, i) =>
+        switched ? value / (1 + Math.exp(-(rowSwitch[rowOf(i)] ?? 0))) : value,
       );
-      const expected = reference(gate, packed).subarray(0, 3 * width);
-      return relativeError(bench.read(y, expected.length), expected);
+      return relativeError(bench.read(y, 3 * width), expected.subarray(0, 3 * width));
     },
   };
 }
@@ -275,7 +282,8 @@ export const layerCases: readonly VerifyCase[] = [
     { ...groupNormCase(force, variant), ...rest },
     ...attentionInputs.map((input) => ({ ...attentionCase(input, force, variant), ...rest })),
   ]),
-  gateCase("silu", swigluReference, 100),
-  gateCase("gelu", gegluReference, 10),
+  gateCase({ activation: "silu", reference: swigluReference, largest: 100 }),
+  gateCase({ activation: "silu", reference: swigluReference, largest: 100, switched: true }),
+  gateCase({ activation: "gelu", reference: gegluReference, largest: 10 }),
   softCapCase,
 ];

@@ -29,6 +29,8 @@ interface RopeInput {
   readonly valueWidth?: number;
   /** Normalize queries, keys and values, and sharpen queries with their position. */
   readonly extras?: true;
+  /** Queries have their gates between them. */
+  readonly gated?: true;
 }
 
 const ropeInputs: readonly RopeInput[] = [
@@ -39,6 +41,7 @@ const ropeInputs: readonly RopeInput[] = [
   { pairs: "neighbours", headWidth: 64, rotary: 0 },
   { pairs: "halves", headWidth: 512, rotary: 128, extras: true },
   { pairs: "neighbours", headWidth: 96, rotary: 96, extras: true },
+  { pairs: "halves", headWidth: 64, rotary: 32, extras: true, gated: true },
 ];
 
 const [heads, kvHeads] = [3, 2];
@@ -46,13 +49,14 @@ const epsilon = 0.1;
 const temperature = { scale: 0.5, span: 10 };
 
 function ropeCase(input: RopeInput, force: Force, variant: string): Omit<VerifyCase, "needs"> {
-  const { pairs, headWidth, rotary, far = 1, valueWidth = headWidth, extras } = input;
+  const { pairs, headWidth, rotary, far = 1, valueWidth = headWidth, extras, gated } = input;
   const details = [
     `head width ${headWidth}`,
     `${rotary} rotated`,
     ...(far === 1 ? [] : [`frequencies times ${far}`]),
     ...(valueWidth === headWidth ? [] : [`values of ${valueWidth}`]),
     ...(extras === undefined ? [] : ["norms", "temperature"]),
+    ...(gated === undefined ? [] : ["gated queries"]),
   ];
   return {
     kernel: "rope_cache",
@@ -64,29 +68,31 @@ function ropeCase(input: RopeInput, force: Force, variant: string): Omit<VerifyC
 }
 
 function runRope(bench: Workbench, input: RopeInput, force: Force): number {
-  const { pairs, headWidth, rotary, far = 1, valueWidth = headWidth, extras } = input;
+  const { pairs, headWidth, rotary, far = 1, valueWidth = headWidth, extras, gated } = input;
   const random = new Random(headWidth + rotary);
   const radians = Array.from({ length: rotary / 2 }, (_, i) => far * 10_000 ** ((-2 * i) / rotary));
   const query = random.floats(ropeRows.length * heads * headWidth);
   const key = random.floats(ropeRows.length * kvHeads * headWidth);
   const value = random.floats(ropeRows.length * kvHeads * valueWidth);
   const [queryNorm, keyNorm] = [random.floats(headWidth), random.floats(headWidth)];
-  const rotatedQuery = bench.upload(query);
+  const source = bench.upload(gated ? spread(query, headWidth) : query);
+  const rotated = gated ? bench.floats(query.length) : source;
   const words = (6 * kvHeads * blockTokens) / 2;
   const keyCache = bench.floats(words * headWidth);
   const valueCache = bench.floats(words * valueWidth);
   const norms = {
-    queryNorm: bench.vector("query norm", queryNorm),
-    keyNorm: bench.vector("key norm", keyNorm),
-    normValue: true,
+    query: bench.vector("query norm", queryNorm),
+    key: bench.vector("key norm", keyNorm),
+    value: true,
     epsilon,
-    temperature,
   };
   bench.run((context) =>
     ropeCache(
       { ...context, force },
       {
-        query: rotatedQuery,
+        query: source,
+        queryStride: gated ? 2 * headWidth : headWidth,
+        rotated,
         key: bench.upload(key),
         value: bench.upload(value),
         keyCache,
@@ -100,24 +106,33 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
         valueWidth,
         rotary,
         pairs,
-        ...(extras && norms),
+        ...(extras && { norms, temperature }),
       },
     ),
   );
-  const normed = (source: Float32Array, weight: Float32Array) =>
-    extras ? rmsNormReference(source, weight, epsilon) : source;
-  const rotate = (source: ArrayLike<number>, count: number) =>
-    rotateRows(source, count, headWidth, radians, pairs);
+  const normed = (heads_: Float32Array, weight: Float32Array) =>
+    extras ? rmsNormReference(heads_, weight, epsilon) : heads_;
+  const rotate = (heads_: ArrayLike<number>, count: number) =>
+    rotateRows(heads_, count, headWidth, radians, pairs);
   const queries = rotate(normed(query, queryNorm), heads).map((x, i) =>
     extras ? x * sharpness(Math.floor(i / (heads * headWidth))) : x,
   );
   const values = normed(value, new Float32Array(valueWidth).fill(1));
   return Math.max(
     // Queries are floats and must be far closer than the halves in the cache.
-    relativeError(bench.read(rotatedQuery, query.length), queries) * 500,
+    relativeError(bench.read(rotated, query.length), queries) * 500,
     relativeError(readCache(bench, keyCache, headWidth), rotate(normed(key, keyNorm), kvHeads)),
     relativeError(readCache(bench, valueCache, valueWidth), values),
   );
+}
+
+/** Puts a gate that nobody must read behind each head. */
+function spread(heads_: Float32Array, headWidth: number): Float32Array {
+  return Float32Array.from({ length: 2 * heads_.length }, (_unused, i) => {
+    const within = i % (2 * headWidth);
+    const head = Math.floor(i / (2 * headWidth));
+    return within < headWidth ? (heads_[head * headWidth + within] ?? 0) : Number.NaN;
+  });
 }
 
 function rotateRows(

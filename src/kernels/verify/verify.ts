@@ -4,8 +4,10 @@
  */
 import type { Gpu } from "../../vulkan/gpu.ts";
 import type { VerifyCase } from "./case.ts";
+import { expertVerifyCases } from "./expert-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
+import { recurrentCases } from "./recurrent-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
 import { Workbench } from "./workbench.ts";
@@ -14,7 +16,9 @@ export const verifyCases: readonly VerifyCase[] = [
   ...repackCases,
   ...layerCases,
   ...ropeCases,
+  ...recurrentCases,
   ...matmulCases,
+  ...expertVerifyCases,
 ];
 
 export interface Verdict {

@@ -1,0 +1,63 @@
+// The short convolution in front of a recurrent layer, with SiLU: y[t, c] = silu(Σᵢ weight[c, i] ·
+// u[t - PAST + i, c]) along the rows of each sequence. What comes before the rows of a step is kept
+// as state: the last PAST inputs. One invocation a channel and row; the first PAST rows of a run
+// belong to one invocation, which alone touches the state, so that no other can read it too late.
+#version 460
+#include "include/memory.glsl"
+#include "include/step.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint PAST = 3;
+
+layout(push_constant, std430) uniform Parameters {
+    Floats u;         // [rows, channels]
+    Floats weight;    // [channels, PAST + 1], the newest input's last
+    FloatsOut y;      // [rows, channels]
+    FloatsOut state;  // [sequences, PAST, channels], oldest first
+    Step step_;
+    uint channels;
+    uint runCapacity; // workgroups in y up to here take heads of runs, the others rows
+};
+
+float silu(float x) { return x / (1.0 + exp(-x)); }
+
+void convolveRow(uint row, uint channel) {
+    if (row >= step_.rowCount || row < PAST) return;
+    if (stepSequence(step_, row - PAST) != stepSequence(step_, row)) return;
+    float sum = 0;
+    for (uint i = 0; i <= PAST; i++) {
+        sum += weight.at[channel * (PAST + 1) + i] * u.at[(row - PAST + i) * channels + channel];
+    }
+    y.at[row * channels + channel] = silu(sum);
+}
+
+void convolveHead(uint run, uint channel) {
+    if (run >= step_.runCount) return;
+    const uint first = stepRunFirst(step_, run);
+    const uint end = stepRunEnd(step_, run);
+    const uint base = stepSequence(step_, first) * PAST * channels + channel;
+    // A sequence that begins has no past, whatever an earlier one left there.
+    const bool begins = stepPosition(step_, first) == 0;
+    float past[PAST];
+    [[unroll]] for (uint i = 0; i < PAST; i++) past[i] = begins ? 0.0 : state.at[base + i * channels];
+    for (uint row = first; row < min(end, first + PAST); row++) {
+        const float newest = u.at[row * channels + channel];
+        float sum = weight.at[channel * (PAST + 1) + PAST] * newest;
+        [[unroll]] for (uint i = 0; i < PAST; i++) sum += weight.at[channel * (PAST + 1) + i] * past[i];
+        y.at[row * channels + channel] = silu(sum);
+        [[unroll]] for (uint i = 0; i + 1 < PAST; i++) past[i] = past[i + 1];
+        past[PAST - 1] = newest;
+    }
+    const bool isLong = end - first > PAST;
+    [[unroll]] for (uint i = 0; i < PAST; i++) {
+        state.at[base + i * channels] = isLong ? u.at[(end - PAST + i) * channels + channel] : past[i];
+    }
+}
+
+void main() {
+    const uint channel = gl_GlobalInvocationID.x;
+    if (channel >= channels) return;
+    const uint part = gl_WorkGroupID.y;
+    if (part < runCapacity) convolveHead(part, channel);
+    else convolveRow(part - runCapacity, channel);
+}
