@@ -58,7 +58,14 @@ export interface RopeCache extends Rotation {
   readonly key: BufferSlice | undefined;
   /** [rowCapacity, kvHeads, valueWidth]; may be `key`, which is stored as it was. */
   readonly value: BufferSlice | undefined;
-  readonly norms?: HeadNorms | undefined;
+  /** [headWidth]: RMS normalization of each query head, before its rotation. */
+  readonly queryNorm?: Vector | undefined;
+  /** The same for keys. */
+  readonly keyNorm?: Vector | undefined;
+  /** RMS normalization of each value head, without weights. */
+  readonly normValue?: boolean;
+  /** Of all norms. */
+  readonly epsilon?: number;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
@@ -73,17 +80,6 @@ export interface RopeCache extends Rotation {
   readonly temperature?: Temperature | undefined;
 }
 
-/** RMS norms of each head before it is rotated. */
-export interface HeadNorms {
-  /** [headWidth] */
-  readonly query?: Vector | undefined;
-  /** [headWidth] */
-  readonly key?: Vector | undefined;
-  /** Values are normalized as well, without weights. */
-  readonly value?: boolean;
-  readonly epsilon: number;
-}
-
 /** A query at position p grows by 1 + scale · ln(⌊p / span⌋ + 1). */
 export interface Temperature {
   readonly scale: number;
@@ -95,21 +91,22 @@ const workgroupMin = 32;
 
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { query, queryStride, rotated = query, rowCapacity } = checked(rope);
-  const { key, value = key, keyCache, valueCache, frequencies, step, norms, temperature } = rope;
+  const { key, value = key, keyCache, valueCache, frequencies, step, temperature } = rope;
+  const { queryNorm, keyNorm, normValue = false, epsilon = 0 } = rope;
   const { heads, kvHeads, headWidth, valueWidth = headWidth, rotary, pairs, magnitude = 1 } = rope;
   const { reduction, lanes, subgroupSize } = teamOf(context);
-  const flags = [pairs === "neighbours", norms?.query, norms?.key, norms?.value];
+  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
-    constants: [Math.max(lanes, workgroupMin), ...flags.map((flag) => (flag ? 1 : 0))],
+    constants: [Math.max(lanes, workgroupMin), ...flags.map(Number)],
     subgroupSize,
     parameters: {
       query,
       rotated,
       ...(key && value && { key, value, keyCache, valueCache }),
       ...(frequencies && { frequencies }),
-      ...(norms?.query && { queryNorm: norms.query.data }),
-      ...(norms?.key && { keyNorm: norms.key.data }),
+      ...(queryNorm && { queryNorm: queryNorm.data }),
+      ...(keyNorm && { keyNorm: keyNorm.data }),
       step,
       heads,
       kvHeads,
@@ -118,7 +115,7 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
       queryStride,
       rotary,
       magnitude,
-      epsilon: norms?.epsilon ?? 0,
+      epsilon,
       temperature: temperature?.scale ?? 0,
       temperatureSpan: temperature?.span ?? 1,
     },
@@ -129,13 +126,13 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
 
 function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } {
   const { headWidth, valueWidth = headWidth, queryStride = headWidth, rotary, query } = rope;
-  const { rotated = query, norms } = rope;
+  const { rotated = query, queryNorm, keyNorm } = rope;
   invariant(
     headWidth % 2 === 0 && valueWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
     `rope: ${rotary} of ${headWidth}, values of ${valueWidth}`,
   );
   invariant(rotated !== query || queryStride === headWidth, "rope: queries cannot stay in place");
-  for (const norm of [norms?.query, norms?.key])
+  for (const norm of [queryNorm, keyNorm])
     invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
   return { ...rope, queryStride };
 }

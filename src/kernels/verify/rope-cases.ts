@@ -81,9 +81,9 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
   const keyCache = bench.floats(words * headWidth);
   const valueCache = bench.floats(words * valueWidth);
   const norms = {
-    query: bench.vector("query norm", queryNorm),
-    key: bench.vector("key norm", keyNorm),
-    value: true,
+    queryNorm: bench.vector("query norm", queryNorm),
+    keyNorm: bench.vector("key norm", keyNorm),
+    normValue: true,
     epsilon,
   };
   bench.run((context) =>
@@ -106,7 +106,7 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
         valueWidth,
         rotary,
         pairs,
-        ...(extras && { norms, temperature }),
+        ...(extras && { ...norms, temperature }),
       },
     ),
   );
