@@ -3,8 +3,14 @@ import { UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
 import { Llama } from "./llama.ts";
 import type { Model } from "./model.ts";
+import { Qwen35 } from "./qwen35.ts";
 
-const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = { llama: Llama };
+const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
+  llama: Llama,
+  qwen35: Qwen35,
+  qwen35moe: Qwen35,
+  qwen3next: Qwen35,
+};
 
 export const architectureNames: readonly string[] = Object.keys(architectures);
 

@@ -50,6 +50,8 @@ export class Llama implements Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
+  /** All memory of the past is in the cache. */
+  readonly states = {};
   readonly attention: { readonly heads: number; readonly headWidth: number };
   readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
