@@ -1,17 +1,18 @@
 /** Which architectures there are, by their name in GGUF. */
 import { UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
-import { Llama } from "./llama.ts";
 import { Gemma2 } from "./gemma2.ts";
 import { Gemma3 } from "./gemma3.ts";
 import { Gemma4 } from "./gemma4.ts";
 import { Granite } from "./granite.ts";
+import { Llama } from "./llama.ts";
 import { Mistral3 } from "./mistral3.ts";
+import type { Model } from "./model.ts";
 import { Phi3 } from "./phi3.ts";
 import { Qwen2 } from "./qwen2.ts";
 import { Qwen3 } from "./qwen3.ts";
+import { Qwen35 } from "./qwen35.ts";
 import { Smollm3 } from "./smollm3.ts";
-import type { Model } from "./model.ts";
 
 const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
   llama: Llama,
@@ -24,6 +25,9 @@ const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
   qwen2: Qwen2,
   qwen3: Qwen3,
   smollm3: Smollm3,
+  qwen35: Qwen35,
+  qwen35moe: Qwen35,
+  qwen3next: Qwen35,
 };
 
 export const architectureNames: readonly string[] = Object.keys(architectures);

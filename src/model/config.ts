@@ -49,10 +49,12 @@ export class ConfigReader {
     return value;
   }
 
-  /** The same or 0, which is also what a missing key means. */
+  /** An integer from 0 to `max`; 0 stands in for a missing key. */
   optionalCount(key: string, max: number): number {
-    const isAbsent = (this.metadata.count(this.#full(key)) ?? 0) === 0;
-    return isAbsent ? 0 : this.count(key, max);
+    const full = this.#full(key);
+    const value = this.metadata.count(full) ?? 0;
+    if (value > max) throw this.bad(`metadata ${full} is ${value} and must be 0 to ${max}`);
+    return value;
   }
 
   /** A positive, finite number. */
@@ -104,6 +106,11 @@ export class ConfigReader {
     return flags.map((hasWindow) => (hasWindow ? window : undefined));
   }
 
+  /** Numbers or booleans, which are 0 and 1. */
+  optionalNumbers(key: string): ArrayLike<number> | undefined {
+    return this.metadata.numbers(this.#full(key));
+  }
+
   /** What all architectures have. The vocabulary is as large as the embedding table. */
   common(): ModelConfig {
     return {
@@ -130,6 +137,15 @@ export class ConfigReader {
       "model",
       `${this.file.fileNames[0] ?? "model"}: ${message}`,
       "the file is damaged or made by a faulty converter; download it again",
+    );
+  }
+
+  /** Nothing is wrong with the file; its model is beyond what kernels are made for. */
+  unsupported(message: string): UserError {
+    return new UserError(
+      "model",
+      `${this.file.fileNames[0] ?? "model"}: ${message}`,
+      `zinc cannot run this ${this.architecture} model`,
     );
   }
 

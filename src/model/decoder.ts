@@ -54,6 +54,8 @@ export abstract class Decoder implements Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
+  /** All memory of the past is in the cache. */
+  readonly states: Readonly<Record<string, number>> = {};
   readonly attention: { readonly heads: number; readonly headWidth: number };
   readonly scratch: Readonly<Record<string, number>>;
   readonly workspace: number;

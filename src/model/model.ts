@@ -20,8 +20,13 @@ export interface LayerCache {
 
 /** The memory of one recorded pass. */
 export interface Pass {
-  /** The most rows that a step of this program brings. */
+  /**
+   * The most rows that a step of this program brings. Those of one sequence stand next to each
+   * other, in order of position.
+   */
   readonly rowCapacity: number;
+  /** Sequences that there is state and a block table for. */
+  readonly sequenceCapacity: number;
   /** The most rows whose logits are computed; 0 leaves the head out. */
   readonly outputCapacity: number;
   readonly step: BufferSlice;
@@ -32,6 +37,11 @@ export interface Pass {
   /** Per layer with a cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
+  /**
+   * Recurrent state by name (`Model.states`), each [sequenceCapacity, its floats]. Nobody clears
+   * it: a sequence whose row has position 0 begins without a past.
+   */
+  readonly states: Readonly<Record<string, BufferSlice>>;
   /** Small tables that the model computed (`Model.tables`), by name. */
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
@@ -51,6 +61,8 @@ export interface Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
+  /** Bytes a sequence of what recurrent layers carry from row to row, by name. */
+  readonly states: Readonly<Record<string, number>>;
   /** Bytes of weights that a step of one row reads: the floor of decoding. */
   readonly stepBytes: number;
   /** Query heads and their width: what unfinished attention needs room for. */
@@ -79,6 +91,13 @@ export function cachesOf(
   const valueCache = pass.valueCaches[index];
   invariant(keyCache !== undefined && valueCache !== undefined, `no cache ${index}`);
   return { keyCache, valueCache };
+}
+
+/** A recurrent state of the model. */
+export function stateOf(pass: Pass, name: string): BufferSlice {
+  const state = pass.states[name];
+  invariant(state !== undefined, `no state ${name}`);
+  return state;
 }
 
 /** A table of the model on the device. */

@@ -19,8 +19,14 @@ const timeoutMs = 120_000;
 
 const goldens = readGoldens();
 
+/** Architectures with recurrent layers have tests of their own. */
+const triedElsewhere = ["qwen35", "qwen35moe", "qwen3next"];
+
 test("every architecture has a tiny model", () => {
-  const tried = new Set(Object.keys(families).map((name) => name.split(" ")[0]));
+  const tried = new Set([
+    ...Object.keys(families).map((name) => name.split(" ")[0]),
+    ...triedElsewhere,
+  ]);
   expect(architectureNames.filter((name) => !tried.has(name))).toEqual([]);
 });
 
