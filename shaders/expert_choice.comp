@@ -16,11 +16,13 @@ layout(constant_id = 1) const uint EXPERTS = 128;
 layout(constant_id = 2) const uint SCORING = SOFTMAX;
 layout(constant_id = 3) const bool HAS_BIAS = false;
 layout(constant_id = 4) const bool NORMALIZE = true;
+layout(constant_id = 5) const bool HAS_FACTORS = false;
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     Floats logits;     // [rows, EXPERTS]
     Floats bias;       // [EXPERTS], read with HAS_BIAS
+    Floats factors;    // [EXPERTS], read with HAS_FACTORS: on what an expert gives
     UintsOut choices;  // see include/choices.glsl
     Step step_;
     uint used;         // not a constant: compilers would unroll the rounds
@@ -109,7 +111,8 @@ void main() {
     const float factor = divides ? scale / max(total, LEAST_SUM) : scale;
     for (uint slot = 0; slot < used; slot++) {
         const float score = scoreOf(row, slot);
-        const float share = SCORING == SOFTMAX_OF_CHOSEN ? exp(score - most) : score;
+        float share = SCORING == SOFTMAX_OF_CHOSEN ? exp(score - most) : score;
+        if (HAS_FACTORS) share *= factors.at[choices.at[choiceAt(row, slot, used)]];
         choices.at[choiceAt(row, slot, used) + 1] = floatBitsToUint(share * factor);
     }
 }

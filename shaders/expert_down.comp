@@ -1,6 +1,7 @@
-// The second half of the chosen experts of each row, summed by their weights and added to what is
-// there: y[row] += Σ weight[row, slot] · Downₑ · x[row, slot]. One workgroup a result, which walks
-// along the rows of all its experts as if they were one. Grid: results × rows.
+// The second half of the chosen experts of each row, summed by their weights: y[row] = Σ
+// weight[row, slot] · (Downₑ · x[row, slot] + bias), added to what is there with ACCUMULATE. One
+// workgroup a result, which walks along the rows of all its experts as if they were one. Grid:
+// results × rows.
 // @variant TYPE: *
 // @variant REDUCTION: subgroup shared
 #version 460
@@ -11,6 +12,8 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
+layout(constant_id = 1) const bool ACCUMULATE = true;
+layout(constant_id = 2) const bool HAS_BIAS = false;
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
@@ -18,6 +21,7 @@ layout(push_constant, std430) uniform Parameters {
     Float4s x;      // [rows, slots, width]
     FloatsOut y;    // [rows, rows of an expert]
     Uints choices;  // see include/choices.glsl
+    Floats bias;    // [experts, rows], read with HAS_BIAS
     Step step_;
     uint slots;
     uint rows;      // results
@@ -47,5 +51,13 @@ void main() {
         sum += uintBitsToFloat(choices.at[choice + 1]) * part;
     }
     sum = workgroupSum(sum);
-    if (gl_LocalInvocationID.x == 0) y.at[row * rows + r] += sum;
+    if (gl_LocalInvocationID.x != 0) return;
+    if (HAS_BIAS) {
+        for (uint slot = 0; slot < slots; slot++) {
+            const uint choice = choiceAt(row, slot, slots);
+            sum += uintBitsToFloat(choices.at[choice + 1]) * bias.at[choices.at[choice] * rows + r];
+        }
+    }
+    if (ACCUMULATE) sum += y.at[row * rows + r];
+    y.at[row * rows + r] = sum;
 }

@@ -1,6 +1,6 @@
-// The first half of the chosen experts of each row: y[row, slot] = silu(Gateₑ · x[row]) ⊙ (Upₑ ·
-// x[row]) for the expert e of the slot, read on the device; with ALONE, y[row, slot] = Gateₑ ·
-// x[row]. LANES invocations share one result. Grid: results × slots × rows.
+// The first half of the chosen experts of each row: y[row, slot] = f(Gateₑ · x[row] + b) ⊙ (Upₑ ·
+// x[row] + c) for the expert e of the slot, read on the device; with ALONE, y[row, slot] = Gateₑ ·
+// x[row] + b. LANES invocations share one result. Grid: results × slots × rows.
 // @variant TYPE: *
 // @variant REDUCTION: subgroup shared
 #version 460
@@ -13,6 +13,9 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
 layout(constant_id = 1) const uint LANES = 32;
 layout(constant_id = 2) const bool ALONE = false;
+layout(constant_id = 3) const uint ACTIVATION = 0;
+layout(constant_id = 4) const bool HAS_BIAS = false;
+#include "include/gate.glsl"
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
@@ -21,6 +24,8 @@ layout(push_constant, std430) uniform Parameters {
     Float4s x;       // [rows, width]
     FloatsOut y;     // [rows, slots, rows of an expert]
     Uints choices;   // see include/choices.glsl
+    Floats gateBias; // [experts, expertRows], read with HAS_BIAS
+    Floats upBias;   // as gateBias
     Step step_;
     uint slots;
     uint rows;       // results of an expert
@@ -37,7 +42,8 @@ void main() {
     const uint lane = gl_LocalInvocationID.x % LANES;
     const uint r = gl_WorkGroupID.x * (WORKGROUP / LANES) + gl_LocalInvocationID.x / LANES;
     const uint rowBlocks = width / BLOCK_VALUES;
-    const uint gateBlock = (expert * expertRows + min(r, rows - 1)) * rowBlocks;
+    const uint gateRow = expert * expertRows + min(r, rows - 1);
+    const uint gateBlock = gateRow * rowBlocks;
     const uint upBlock = gateBlock + upRow * rowBlocks;
 
     float gateSum = 0;
@@ -59,8 +65,8 @@ void main() {
     }
     gateSum = clusterSum(gateSum, LANES);
     if (!ALONE) upSum = clusterSum(upSum, LANES);
-    if (lane == 0 && r < rows) {
-        y.at[(row * slots + slot) * rows + r] =
-            ALONE ? gateSum : gateSum / (1.0 + exp(-gateSum)) * upSum;
-    }
+    if (lane != 0 || r >= rows) return;
+    if (HAS_BIAS) gateSum += gateBias.at[gateRow];
+    if (HAS_BIAS && !ALONE) upSum += upBias.at[gateRow + upRow];
+    y.at[(row * slots + slot) * rows + r] = ALONE ? gateSum : activated(gateSum, upSum);
 }

@@ -6,8 +6,8 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool SWITCHED = false;
-// f: SiLU or, with GELU, its relative in the tanh form (Hendrycks & Gimpel 2016).
-layout(constant_id = 2) const bool GELU = false;
+layout(constant_id = 2) const uint ACTIVATION = 0;
+#include "include/gate.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     Float4s gate;      // [rows, width]
@@ -25,8 +25,7 @@ void main() {
     if (row >= step_.rowCount || column >= width / 4) return;
     const uint i = row * width / 4 + column;
     const vec4 g = gate.at[i];
-    // 1 + tanh(z / 2) = 2 / (1 + exp(-z)), which needs no tanh and ends in no ∞ / ∞.
-    const vec4 z = GELU ? 1.5957691216057308 * g * (1.0 + 0.044715 * g * g) : g;
+    const vec4 u = up.at[row * upStride / 4 + column];
     const float share = SWITCHED ? 1.0 / (1.0 + exp(-switch_.at[row])) : 1.0;
-    y.at[i] = g / (1.0 + exp(-z)) * up.at[row * upStride / 4 + column] * share;
+    y.at[i] = share * vec4(activated(g.x, u.x), activated(g.y, u.y), activated(g.z, u.z), activated(g.w, u.w));
 }

@@ -9,6 +9,7 @@ import { teamOf } from "./reduction.ts";
 export const expertChoiceKernel = defineKernel("expert_choice", {
   logits: reads,
   bias: reads,
+  factors: reads,
   choices: writes,
   step: reads,
   used: u32,
@@ -39,6 +40,8 @@ export interface ExpertChoice {
   readonly logits: BufferSlice;
   /** [experts]: added to the scores for the choice, not for the weights. */
   readonly bias?: Vector | undefined;
+  /** [experts]: on the weight of each. */
+  readonly factors?: Vector | undefined;
   readonly routing: Routing;
   /** [rowCapacity, used, expert | weight], written. */
   readonly choices: BufferSlice;
@@ -52,7 +55,7 @@ export function choiceWords(used: number): number {
 }
 
 export function expertChoice(context: KernelContext, choice: ExpertChoice): void {
-  const { logits, bias, routing, choices, step, rowCapacity } = choice;
+  const { logits, bias, factors, routing, choices, step, rowCapacity } = choice;
   const { experts, used, scoring, normalize, scale } = routing;
   invariant(
     experts <= expertsMax && used <= Math.min(experts, expertsUsedMax),
@@ -63,10 +66,10 @@ export function expertChoice(context: KernelContext, choice: ExpertChoice): void
     "expertChoice: choices are too small",
   );
   const { reduction, lanes, subgroupSize } = teamOf(context);
-  const [hasBias, divides] = [bias === undefined ? 0 : 1, normalize ? 1 : 0];
+  const flags = [bias !== undefined, normalize, factors !== undefined].map(Number);
   launch(context, expertChoiceKernel, {
     shader: `expert_choice.${reduction}`,
-    constants: [lanes, experts, scorings[scoring], hasBias, divides],
+    constants: [lanes, experts, scorings[scoring], ...flags],
     subgroupSize,
     parameters: {
       logits,
@@ -74,7 +77,8 @@ export function expertChoice(context: KernelContext, choice: ExpertChoice): void
       step,
       used,
       scale,
-      ...(bias === undefined ? {} : { bias: bias.data }),
+      ...(bias && { bias: bias.data }),
+      ...(factors && { factors: factors.data }),
     },
     groups: [rowCapacity],
     label: "choice of experts",

@@ -1,12 +1,13 @@
 /** Gate and up products of the experts that a router chose, with their activation. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
-import type { Matrix } from "../tensor/tensor.ts";
+import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
 import { rowLanes } from "./matmul.ts";
 import { teamOf } from "./reduction.ts";
+import { activations, type Activation } from "./swiglu.ts";
 
 export const expertGateUpKernel = defineKernel("expert_gate_up", {
   gate: matrix,
@@ -14,6 +15,8 @@ export const expertGateUpKernel = defineKernel("expert_gate_up", {
   x: reads,
   y: writes,
   choices: reads,
+  gateBias: reads,
+  upBias: reads,
   step: reads,
   slots: u32,
   rows: u32,
@@ -29,6 +32,12 @@ export interface ExpertGateUp {
   readonly up?: Matrix | undefined;
   /** Leaves activation and up product out: y = Gate · x. */
   readonly alone?: boolean;
+  /** Of the gate; SiLU by default. */
+  readonly activation?: Activation;
+  /** As many values as `gate` has rows. */
+  readonly gateBias?: Vector | undefined;
+  /** The same for `up`; in `gateBias` where both are one tensor. */
+  readonly upBias?: Vector | undefined;
   readonly experts: number;
   /** [rowCapacity, width] */
   readonly x: BufferSlice;
@@ -44,7 +53,7 @@ export interface ExpertGateUp {
 
 export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   const { gate, up = gate, alone = false, experts, x, y, choices, slots, step } = args;
-  const { rowCapacity } = args;
+  const { rowCapacity, activation = "silu", gateBias, upBias = gateBias } = args;
   const expertRows = gate.rows / experts;
   const isMerged = args.up === undefined && !alone;
   const rows = isMerged ? expertRows / 2 : expertRows;
@@ -53,12 +62,21 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
     up.dtype === gate.dtype && up.rows === gate.rows && up.columns === gate.columns,
     `${gate.name} and ${up.name} differ`,
   );
+  for (const bias of [gateBias, upBias]) {
+    invariant(bias === undefined || bias.length === gate.rows, `${gate.name}: ${bias?.name}`);
+  }
   invariant(y.byteSize >= rowCapacity * slots * rows * 4, `${gate.name}: y is too small`);
   const { reduction, lanes: workgroup, subgroupSize } = teamOf(context);
   const lanes = rowLanes(gate, workgroup);
   launch(context, expertGateUpKernel, {
     shader: `expert_gate_up.${gate.dtype}.${reduction}`,
-    constants: [workgroup, lanes, alone ? 1 : 0],
+    constants: [
+      workgroup,
+      lanes,
+      alone ? 1 : 0,
+      activations[activation],
+      gateBias === undefined ? 0 : 1,
+    ],
     subgroupSize,
     parameters: {
       gate,
@@ -66,6 +84,8 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
       x,
       y,
       choices,
+      ...(gateBias && { gateBias: gateBias.data }),
+      ...(upBias && { upBias: upBias.data }),
       step,
       slots,
       rows,

@@ -12,13 +12,19 @@ import { expertGateUp } from "./expert-gate-up.ts";
 import type { KernelContext } from "./kernel.ts";
 import { matmul } from "./matmul.ts";
 import { rmsNorm } from "./rms-norm.ts";
-import { swiglu } from "./swiglu.ts";
+import { swiglu, type Activation } from "./swiglu.ts";
 
 /** The weights of a mixture; those of all experts are one matrix each, expert behind expert. */
 export interface ExpertWeights {
   readonly routing: Routing;
+  /** Of the gates; SiLU by default. */
+  readonly activation?: Activation | undefined;
   /** [experts, width] */
   readonly router: Matrix;
+  /** [experts] */
+  readonly routerBias?: Vector | undefined;
+  /** The norm of what the router reads, where it is not that of what the experts read. */
+  readonly routerNorm?: RouterNorm | undefined;
   /** [experts]: added to the scores for the choice alone. */
   readonly selectionBias?: Vector | undefined;
   /** [experts · feedForward, width], or [experts · (gate | up), width] without `up`. */
@@ -26,7 +32,19 @@ export interface ExpertWeights {
   readonly up?: Matrix | undefined;
   /** [experts · width, feedForward] */
   readonly down: Matrix;
+  /** As many values as the matrices have rows. */
+  readonly gateBias?: Vector | undefined;
+  readonly upBias?: Vector | undefined;
+  readonly downBias?: Vector | undefined;
+  /** [experts]: on what each gives. */
+  readonly factors?: Vector | undefined;
   readonly shared?: SharedExpert | undefined;
+}
+
+export interface RouterNorm {
+  readonly weight: Vector;
+  /** On the normalized values. */
+  readonly factor: number;
 }
 
 /** The expert that takes every row. */
@@ -39,8 +57,10 @@ export interface SharedExpert {
 }
 
 export interface Experts {
-  /** [rowCapacity, width], added to. */
+  /** [rowCapacity, width], added to unless there is `y`. */
   readonly x: BufferSlice;
+  /** [rowCapacity, width], written. */
+  readonly y?: BufferSlice | undefined;
   readonly norm: Vector;
   readonly epsilon: number;
   readonly weights: ExpertWeights;
@@ -81,41 +101,64 @@ export function expertsFloats(sizes: ExpertSizes): number {
   return Object.values(partsOf(sizes)).reduce((sum, floats) => sum + floats, 0);
 }
 
-/** x += Σ weightₑ · Downₑ · (silu(Gateₑ · h) ⊙ (Upₑ · h)) + shared expert, with h = norm(x) */
+/** x += Σ weightₑ · Downₑ · (f(Gateₑ · h) ⊙ (Upₑ · h)) + shared expert, with h = norm(x) */
 export function experts(context: KernelContext, args: Experts): void {
-  const { x, norm, epsilon, weights, workspace, deterministic, ...rows } = args;
-  const { router, selectionBias: bias, routing, gate, up, down, shared } = weights;
+  const { x, y = x, norm, epsilon, weights, workspace, deterministic, ...rows } = args;
+  const { routing, down, downBias, shared } = weights;
   const { experts: count, used: slots } = routing;
-  const feedForward = down.columns;
   const s = partition(workspace, rows.rowCapacity, {
     width: norm.length,
     experts: count,
     used: slots,
-    feedForward,
+    feedForward: down.columns,
     sharedFeedForward: shared?.down.columns ?? 0,
   });
-  rmsNorm(context, { x, weight: norm, y: s.normed, epsilon, ...rows });
-  matmul(context, { w: router, x: s.normed, y: s.logits, deterministic, ...rows });
+  route(context, args, s);
   if (shared !== undefined) startShared(context, args, shared, s);
-  expertChoice(context, { logits: s.logits, bias, routing, choices: s.choices, ...rows });
-  const chosen = { experts: count, x: s.normed, choices: s.choices, slots, ...rows };
-  if (up === undefined || up.dtype === gate.dtype) {
-    expertGateUp(context, { gate, up, y: s.gated, ...chosen });
-  } else {
-    expertGateUp(context, { gate, alone: true, y: s.gated, ...chosen });
-    expertGateUp(context, { gate: up, alone: true, y: s.up, ...chosen });
-    swiglu(context, { gate: s.gated, up: s.up, y: s.gated, width: slots * feedForward, ...rows });
-  }
-  expertDown(context, { ...chosen, down, x: s.gated, y: x });
-  if (shared === undefined) return;
-  matmul(context, {
-    w: shared.down,
-    x: s.sharedGate,
-    y: x,
-    accumulate: true,
-    deterministic,
+  const { selectionBias: bias, factors } = weights;
+  expertChoice(context, { logits: s.logits, bias, factors, routing, choices: s.choices, ...rows });
+  gateExperts(context, args, s);
+  expertDown(context, {
+    experts: count,
+    choices: s.choices,
+    slots,
+    down,
+    bias: downBias,
+    x: s.gated,
+    y,
+    accumulate: y === x,
     ...rows,
   });
+  if (shared === undefined) return;
+  const product = { w: shared.down, x: s.sharedGate, y, accumulate: true };
+  matmul(context, { ...product, deterministic, ...rows });
+}
+
+/** What experts read, and the router's logits. */
+function route(context: KernelContext, args: Experts, s: Parts): void {
+  const { x, norm: weight, epsilon, weights, deterministic, step, rowCapacity } = args;
+  const { router: w, routerBias: bias, routerNorm } = weights;
+  const rows = { step, rowCapacity };
+  const ownNorm = routerNorm ?? { weight, factor: 1 };
+  rmsNorm(context, { x, y: s.normed, epsilon, ...ownNorm, ...rows });
+  matmul(context, { w, bias, x: s.normed, y: s.logits, deterministic, ...rows });
+  if (routerNorm !== undefined) rmsNorm(context, { x, weight, y: s.normed, epsilon, ...rows });
+}
+
+/** gated = f(Gateₑ · h) ⊙ (Upₑ · h) */
+function gateExperts(context: KernelContext, { weights, step, rowCapacity }: Experts, s: Parts) {
+  const { routing, activation = "silu", gate, up, gateBias, upBias, down } = weights;
+  const rows = { step, rowCapacity };
+  const [count, slots] = [routing.experts, routing.used];
+  const chosen = { experts: count, x: s.normed, choices: s.choices, slots, ...rows };
+  if (up === undefined || up.dtype === gate.dtype) {
+    expertGateUp(context, { gate, up, gateBias, upBias, activation, y: s.gated, ...chosen });
+    return;
+  }
+  expertGateUp(context, { gate, gateBias, alone: true, y: s.gated, ...chosen });
+  expertGateUp(context, { gate: up, gateBias: upBias, alone: true, y: s.up, ...chosen });
+  const width = slots * down.columns;
+  swiglu(context, { gate: s.gated, up: s.up, y: s.gated, width, activation, ...rows });
 }
 
 /** Everything of the shared expert but its down product: it does not wait for the router. */

@@ -17,8 +17,11 @@ export const swigluKernel = defineKernel("swiglu", {
 
 const workgroup = 64;
 
-/** SiLU, or GELU in its tanh form. */
-export type Activation = "silu" | "gelu";
+/** ACTIVATION in shaders/include/gate.glsl. */
+export const activations = { silu: 0, gelu: 1, clamped: 2 } as const;
+
+/** SiLU, GELU in its tanh form, or what gpt-oss has. */
+export type Activation = keyof typeof activations;
 
 export interface Swiglu {
   /** [rowCapacity, width] */
@@ -46,9 +49,9 @@ export function swiglu(context: KernelContext, args: Swiglu): void {
   );
   launch(context, swigluKernel, {
     shader: "swiglu",
-    constants: [workgroup, rowSwitch === undefined ? 0 : 1, activation === "gelu" ? 1 : 0],
+    constants: [workgroup, rowSwitch === undefined ? 0 : 1, activations[activation]],
     parameters: { gate, up, y, step, width, upStride, ...(rowSwitch && { switch: rowSwitch }) },
     groups: [ceilDiv(width / 4, workgroup), rowCapacity],
-    label: activation === "gelu" ? "geglu" : "swiglu",
+    label: `${activation} gate`,
   });
 }

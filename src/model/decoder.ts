@@ -9,6 +9,7 @@ import { rotaryTurns } from "../kernels/rope-cache.ts";
 import type { Matrix } from "../tensor/tensor.ts";
 import type { ConfigReader, ModelConfig } from "./config.ts";
 import type { FeedForward } from "./feed-forward.ts";
+import { mixtureFloats, type Mixture, type MixtureShape } from "./mixture.ts";
 import { evenCache, scratchSlice, type CacheShape, type Model, type Pass } from "./model.ts";
 import { declareOutputHead, outputHead, type OutputHeadUse } from "./output-head.ts";
 import { rotationOf, type Rope } from "./rope.ts";
@@ -27,6 +28,8 @@ export interface DecoderShape extends AttentionShape {
 export interface DecoderOptions {
   /** Of all layers, or the largest of each. */
   readonly shape: DecoderShape;
+  /** If the feed-forward blocks are mixtures of experts. */
+  readonly mixture?: MixtureShape | undefined;
   /** By layer, if not all keep the same. */
   readonly cache?: CacheShape;
   /** By the names that layers use. */
@@ -41,6 +44,12 @@ export interface DecoderOptions {
 export interface DecoderLayer {
   readonly attention: SelfAttention;
   readonly feedForward: FeedForward;
+}
+
+/** The same where a mixture of experts stands in for the feed-forward block. */
+export interface MixtureLayer {
+  readonly attention: SelfAttention;
+  readonly mixture: Mixture;
 }
 
 /** Of one layer: as `AttentionUse`, with what all layers share filled in. */
@@ -64,9 +73,10 @@ export abstract class Decoder implements Model {
   readonly #ropes: Readonly<Record<string, Rope>>;
   readonly #embedding: Matrix;
   readonly #head: OutputHeadUse["head"];
+  readonly #expertsUsed: number;
 
   constructor(reader: ConfigReader, options: DecoderOptions) {
-    const { shape, ropes, postNorms = false, cache, scratch = {} } = options;
+    const { shape, mixture, ropes, postNorms = false, cache, scratch = {} } = options;
     this.config = reader.common();
     this.weights = new Weights(reader.file);
     this.shape = shape;
@@ -83,12 +93,16 @@ export abstract class Decoder implements Model {
       key: kvHeads * headWidth,
       value: kvHeads * headWidth,
       attended: heads * headWidth,
-      gated: feedForward,
+      ...(feedForward > 0 && { gated: feedForward }),
       outputs: width,
       ...(postNorms && { branch: width }),
       ...scratch,
     };
-    this.workspace = gatedProductFloats(width, feedForward);
+    this.workspace = Math.max(
+      gatedProductFloats(width, feedForward),
+      mixture === undefined ? 0 : mixtureFloats(width, mixture),
+    );
+    this.#expertsUsed = mixture?.routing.used ?? 1;
     this.tables = Object.fromEntries(
       Object.entries(ropes).map(([name, { radians }]) => [name, rotaryTurns(radians)]),
     );
@@ -96,7 +110,7 @@ export abstract class Decoder implements Model {
 
   /** Of an embedding table that is not the head as well, a step reads one row. */
   get stepBytes(): number {
-    const { byteSize } = this.weights;
+    const byteSize = this.weights.activeByteSize(this.#expertsUsed);
     const isTied = this.#head.output === this.#embedding;
     return isTied ? byteSize : byteSize - this.weights.byteSizeOf("token_embd.weight");
   }
@@ -134,20 +148,29 @@ export abstract class Decoder implements Model {
 
 /** The usual keys. */
 export function readDecoderShape(reader: ConfigReader): DecoderShape {
+  return {
+    ...readAttentionShape(reader),
+    feedForward: reader.count("feed_forward_length", 1 << 20),
+  };
+}
+
+/** The same of a model whose feed-forward blocks are all mixtures of experts. */
+export function readMixtureDecoderShape(reader: ConfigReader): DecoderShape {
+  return { ...readAttentionShape(reader), feedForward: 0 };
+}
+
+function readAttentionShape(reader: ConfigReader): AttentionShape {
   const { heads, kvHeads } = reader.heads();
   const width = reader.count("embedding_length", 1 << 20);
   const headWidth = reader.count("attention.key_length", 512, Math.floor(width / heads));
   const valueWidth = reader.count("attention.value_length", 512, headWidth);
   if (headWidth % 8 !== 0 || valueWidth !== headWidth) {
-    throw reader.bad(
-      `attention heads of width ${headWidth} (values ${valueWidth}) are not supported`,
-    );
+    throw reader.unsupported(`attention heads of width ${headWidth} (values ${valueWidth})`);
   }
   return {
     heads,
     kvHeads,
     headWidth,
-    feedForward: reader.count("feed_forward_length", 1 << 20),
     epsilon: reader.positive("attention.layer_norm_rms_epsilon"),
     scale: reader.positive("attention.scale", 1 / Math.sqrt(headWidth)),
   };

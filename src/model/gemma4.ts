@@ -212,7 +212,7 @@ function declareEmbedding(
 function readGemma4(reader: ConfigReader): Gemma4Config {
   const { layerCount, width } = reader.common();
   if (reader.optionalCount("expert_count", 4096) > 0) {
-    throw reader.bad("a mixture of experts in architecture gemma4 is not supported");
+    throw reader.unsupported("a mixture of experts");
   }
   const perLayer = (key: string, max: number) => reader.counts(key, layerCount, { min: 1, max });
   const heads = perLayer("attention.head_count", 4096);

@@ -1,34 +1,38 @@
 /**
- * Llama (Touvron et al. 2023; Grattafiori et al. 2024), and with it Mistral: pre-norm blocks of
- * grouped-query attention with rotary embedding and a SwiGLU feed-forward.
+ * Llama (Touvron et al. 2023; Grattafiori et al. 2024), and with it Mistral and Mixtral (Jiang et
+ * al. 2024, arXiv 2401.04088): pre-norm blocks of grouped-query attention with rotary embedding and
+ * a SwiGLU feed-forward, which in Mixtral is a mixture of experts.
  */
 import type { GgufFile } from "../gguf/file.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";
-import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
+import { Decoder, readDecoderShape, type DecoderLayer, type MixtureLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
+import { declareMixture, mixture, readMixture } from "./mixture.ts";
 import type { Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 import { tensorValues } from "./weights.ts";
 
 export class Llama extends Decoder {
-  readonly #layers: readonly DecoderLayer[];
+  readonly #layers: readonly (DecoderLayer | MixtureLayer)[];
 
   constructor(file: GgufFile) {
     const reader = new ConfigReader(file, "llama");
-    if (reader.optionalCount("expert_count", 4096) > 0) {
-      throw reader.bad("a mixture of experts in architecture llama is not supported");
-    }
     const shape = readDecoderShape(reader);
+    const routing = { scoring: "softmax", normalize: true } as const;
+    const experts = readMixture(reader, routing, shape.feedForward);
     const divisors = tensorValues(file, "rope_freqs.weight");
     const rope = readRope(reader, { headWidth: shape.headWidth, pairs: "neighbours", divisors });
-    super(reader, { shape, ropes: { frequencies: rope } });
+    super(reader, { shape, mixture: experts, ropes: { frequencies: rope } });
+    const { weights } = this;
     const { width } = this.config;
-    this.#layers = this.layers((prefix) => ({
-      attention: declareSelfAttention(this.weights, prefix, width, shape),
-      feedForward: declareFeedForward(this.weights, prefix, width, shape.feedForward),
-    }));
+    this.#layers = this.layers((prefix) => {
+      const attention = declareSelfAttention(weights, prefix, width, shape);
+      return experts === undefined
+        ? { attention, feedForward: declareFeedForward(weights, prefix, width, shape.feedForward) }
+        : { attention, mixture: declareMixture(weights, prefix, width, experts) };
+    });
   }
 
   record(context: KernelContext, pass: Pass): void {
@@ -36,7 +40,8 @@ export class Llama extends Decoder {
     this.embed(context, pass);
     for (const [i, layer] of this.#layers.entries()) {
       this.attend(context, pass, { layer: layer.attention, cache: i, rope: "frequencies" });
-      feedForward(context, pass, { layer: layer.feedForward, epsilon });
+      if ("mixture" in layer) mixture(context, pass, { layer: layer.mixture, epsilon });
+      else feedForward(context, pass, { layer: layer.feedForward, epsilon });
     }
     this.readOut(context, pass);
   }

@@ -20,7 +20,7 @@ export class Mistral3 extends Decoder {
   constructor(file: GgufFile) {
     const reader = new ConfigReader(file, "mistral3");
     if (reader.optionalCount("expert_count", 4096) > 0) {
-      throw reader.bad("a mixture of experts in architecture mistral3 is not supported");
+      throw reader.unsupported("a mixture of experts");
     }
     const shape = readDecoderShape(reader);
     const divisors = tensorValues(file, "rope_freqs.weight");

@@ -93,8 +93,8 @@ export class Weights {
     return value;
   }
 
-  optionalVector(name: string, length: number): Vector | undefined {
-    return this.has(name) ? this.vector(name, length) : undefined;
+  optionalVector(name: string, length: number, dims?: readonly number[]): Vector | undefined {
+    return this.has(name) ? this.vector(name, length, dims) : undefined;
   }
 
   /** As `matrixRows`, of an optional vector. */

@@ -1,6 +1,5 @@
 /** The kernels of a mixture of experts again, in plain loops and double precision. */
 import type { Routing } from "../expert-choice.ts";
-import { dot, silu } from "./recurrent-reference.ts";
 
 export interface Choice {
   readonly expert: number;
@@ -12,6 +11,7 @@ export function choiceReference(
   logits: ArrayLike<number>,
   { used, scoring, normalize, scale }: Omit<Routing, "experts">,
   bias?: ArrayLike<number>,
+  factors?: ArrayLike<number>,
 ): Choice[] {
   const plain = Array.from(logits);
   const scores =
@@ -30,7 +30,7 @@ export function choiceReference(
   const total = normalize ? weights.reduce((sum, weight) => sum + weight, 0) : 1;
   return chosen.map((expert, slot) => ({
     expert,
-    weight: ((weights[slot] ?? 0) * scale) / total,
+    weight: (((weights[slot] ?? 0) * scale) / total) * (factors?.[expert] ?? 1),
   }));
 }
 
@@ -39,13 +39,4 @@ function softmax(values: readonly number[]): number[] {
   const powers = values.map((value) => Math.exp(value - best));
   const total = powers.reduce((sum, power) => sum + power, 0);
   return powers.map((power) => power / total);
-}
-
-/** silu(gate · x) ⊙ (up · x) of one expert, whose matrices are rows of x's length. */
-export function gateUpReference(
-  gate: readonly ArrayLike<number>[],
-  up: readonly ArrayLike<number>[],
-  x: ArrayLike<number>,
-): number[] {
-  return gate.map((row, i) => silu(dot(row, x)) * dot(up[i] ?? [], x));
 }

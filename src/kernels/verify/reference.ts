@@ -2,6 +2,7 @@
  * Every kernel again, in plain loops and double precision: what the device's results are compared
  * with.
  */
+import type { Activation } from "../swiglu.ts";
 
 /** y[c, r] = Σ w[r, k] · x[c, k] */
 export function matmulReference(
@@ -39,16 +40,25 @@ export function rmsNormReference(
   return y;
 }
 
-export function swigluReference(gate: Float32Array, up: Float32Array): Float64Array {
-  return Float64Array.from(gate, (g, i) => (g / (1 + Math.exp(-g))) * (up[i] ?? 0));
-}
+/** f(gate) · up */
+export const gateReference: Readonly<Record<Activation, (gate: number, up: number) => number>> = {
+  silu: (gate, up) => (gate / (1 + Math.exp(-gate))) * up,
+  gelu(gate, up) {
+    const inner = Math.sqrt(2 / Math.PI) * (gate + 0.044715 * gate ** 3);
+    return 0.5 * gate * (1 + Math.tanh(inner)) * up;
+  },
+  clamped(gate, up) {
+    const g = Math.min(gate, 7);
+    return (g / (1 + Math.exp(-1.702 * g))) * (Math.min(Math.max(up, -7), 7) + 1);
+  },
+};
 
-/** The same with GELU in its tanh form. */
-export function gegluReference(gate: Float32Array, up: Float32Array): Float64Array {
-  return Float64Array.from(gate, (g, i) => {
-    const inner = Math.sqrt(2 / Math.PI) * (g + 0.044715 * g ** 3);
-    return 0.5 * g * (1 + Math.tanh(inner)) * (up[i] ?? 0);
-  });
+export function swigluReference(
+  gate: ArrayLike<number>,
+  up: ArrayLike<number>,
+  activation: Activation = "silu",
+): Float64Array {
+  return Float64Array.from(gate, (g, i) => gateReference[activation](g, up[i] ?? 0));
 }
 
 /** Rotates the leading `2 · radians.length` values of one head by position · radians. */
