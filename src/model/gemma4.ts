@@ -1,7 +1,8 @@
 /**
  * Gemma 4 (Google 2026): Gemma 3 with values that are normalized, scores that are not scaled, and
  * other heads in layers with a window than in those without. In the small sizes the last layers
- * read the cache of earlier ones, and every layer adds an embedding of its own, as in Gemma 3n.
+ * read the cache of earlier ones, and every layer adds an embedding of its own, as in Gemma 3n. One
+ * size has a mixture of experts beside each feed-forward block.
  */
 import type { GgufFile } from "../gguf/file.ts";
 import { embed } from "../kernels/embed.ts";
@@ -14,7 +15,9 @@ import { subslice } from "../vulkan/buffer.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, type DecoderLayer, type DecoderShape } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
-import { scratchSlice, type LayerCache, type Pass } from "./model.ts";
+import { declareExpertBlock, expertBlock, type ExpertBlock } from "./gemma4/expert-block.ts";
+import { largest, lenderOf, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
+import { scratchSlice, type Pass } from "./model.ts";
 import { addBranch } from "./residual.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
@@ -28,6 +31,8 @@ interface Layer extends DecoderLayer {
   /** On the residual stream behind the layer. */
   readonly factor: number;
   readonly ownEmbedding: OwnEmbedding | undefined;
+  /** Beside the feed-forward block. */
+  readonly experts: ExpertBlock | undefined;
 }
 
 /** What a layer makes of its part of the per-layer embedding. */
@@ -45,16 +50,6 @@ interface LayerEmbedding {
   readonly norm: Vector;
 }
 
-interface Gemma4Config {
-  readonly layers: readonly { shape: DecoderShape; window: number | undefined }[];
-  /** Layers that have a cache of their own; the others follow. */
-  readonly cacheCount: number;
-  readonly embeddingWidth: number;
-}
-
-/** Where a file does not say which layers have a window. */
-const windowPeriod = 6;
-
 export class Gemma4 extends Decoder {
   readonly #layers: readonly Layer[];
   readonly #logitCap: number | undefined;
@@ -63,9 +58,8 @@ export class Gemma4 extends Decoder {
   constructor(file: GgufFile) {
     const reader = new ConfigReader(file, "gemma4");
     const config = readGemma4(reader);
-    const { layers, cacheCount, embeddingWidth } = config;
+    const { layers, cacheCount, embeddingWidth, experts } = config;
     const shapes = layers.map(({ shape }) => shape);
-    const caches: LayerCache[] = shapes.slice(0, cacheCount);
     const far = layers.find(({ window }) => window === undefined)?.shape.headWidth ?? 0;
     const near = layers.find(({ window }) => window !== undefined)?.shape.headWidth ?? 0;
     const divisors = tensorValues(file, "rope_freqs.weight");
@@ -84,10 +78,14 @@ export class Gemma4 extends Decoder {
     const own = embeddingWidth * layers.length;
     super(reader, {
       shape: largest(shapes),
-      cache: { layers: caches },
+      mixture: experts,
+      cache: { layers: shapes.slice(0, cacheCount) },
       ropes,
       postNorms: true,
-      scratch: own === 0 ? {} : { embeddings: own, projections: own },
+      scratch: {
+        ...(own > 0 && { embeddings: own, projections: own }),
+        ...(experts && { mixed: reader.common().width }),
+      },
     });
     this.#logitCap = reader.optionalPositive("final_logit_softcapping");
     this.#layerEmbedding =
@@ -103,16 +101,14 @@ export class Gemma4 extends Decoder {
     this.embed(context, pass, Math.sqrt(this.config.width));
     if (this.#layerEmbedding) this.#embedLayers(context, pass, this.#layerEmbedding);
     for (const [i, layer] of this.#layers.entries()) {
-      const { shape, window, cache, ownEmbedding, factor } = layer;
+      const { shape, window, cache, ownEmbedding, experts } = layer;
+      const factor = ownEmbedding === undefined ? layer.factor : 1;
       const rope = window === undefined ? "far" : "near";
       this.attend(context, pass, { layer: layer.attention, shape, cache, rope, window });
-      feedForward(context, pass, {
-        layer: layer.feedForward,
-        epsilon: shape.epsilon,
-        activation: "gelu",
-        factor: ownEmbedding === undefined ? factor : 1,
-      });
-      if (ownEmbedding) this.#addEmbedding(context, pass, i, ownEmbedding, factor);
+      const use = { layer: layer.feedForward, epsilon: shape.epsilon, factor };
+      if (experts) expertBlock(context, pass, { ...use, experts });
+      else feedForward(context, pass, { ...use, activation: "gelu" });
+      if (ownEmbedding) this.#addEmbedding(context, pass, i, ownEmbedding, layer.factor);
     }
     this.readOut(context, pass, { cap: this.#logitCap });
   }
@@ -162,7 +158,7 @@ export class Gemma4 extends Decoder {
   }
 
   #declare(file: GgufFile, prefix: string, config: Gemma4Config, index: number): Layer {
-    const { layers, cacheCount, embeddingWidth } = config;
+    const { layers, cacheCount, embeddingWidth, experts } = config;
     const { shape, window } = layers[index] ?? { shape: this.shape, window: undefined };
     const { weights } = this;
     const { width } = this.config;
@@ -182,6 +178,7 @@ export class Gemma4 extends Decoder {
       feedForward: declareFeedForward(weights, prefix, width, shape.feedForward, {
         postNorm: true,
       }),
+      experts: experts && declareExpertBlock(weights, prefix, width, experts),
       factor: tensorValues(file, `${prefix}.layer_output_scale.weight`)?.[0] ?? 1,
       ownEmbedding:
         embeddingWidth === 0
@@ -206,69 +203,5 @@ function declareEmbedding(
     table: weights.matrix("per_layer_token_embd.weight", model.vocabularySize, total),
     projection: weights.matrix("per_layer_model_proj.weight", total, model.width),
     norm: weights.vector("per_layer_proj_norm.weight", width),
-  };
-}
-
-function readGemma4(reader: ConfigReader): Gemma4Config {
-  const { layerCount, width } = reader.common();
-  if (reader.optionalCount("expert_count", 4096) > 0) {
-    throw reader.unsupported("a mixture of experts");
-  }
-  const perLayer = (key: string, max: number) => reader.counts(key, layerCount, { min: 1, max });
-  const heads = perLayer("attention.head_count", 4096);
-  const kvHeads = perLayer("attention.head_count_kv", 4096);
-  const inner = perLayer("feed_forward_length", 1 << 20);
-  const headWidth = reader.count("attention.key_length", 512);
-  const windowHeadWidth = reader.count("attention.key_length_swa", 512, headWidth);
-  const epsilon = reader.positive("attention.layer_norm_rms_epsilon");
-  const layers = reader.windows(layerCount, windowPeriod).map((window, i) => ({
-    window,
-    shape: {
-      heads: heads[i] ?? 1,
-      kvHeads: kvHeads[i] ?? 1,
-      headWidth: window === undefined ? headWidth : windowHeadWidth,
-      feedForward: inner[i] ?? width,
-      epsilon,
-      scale: 1,
-      normValue: true,
-    },
-  }));
-  const cacheCount = layerCount - reader.optionalCount("attention.shared_kv_layers", layerCount);
-  checkLenders(reader, layers, cacheCount);
-  const embeddingWidth = reader.optionalCount("embedding_length_per_layer_input", 1 << 16);
-  return { layers, cacheCount, embeddingWidth };
-}
-
-/** The layer whose cache a layer reads: the last of its kind that has one. They end with both. */
-function lenderOf(window: number | undefined, cacheCount: number): number {
-  return cacheCount - (window === undefined ? 1 : 2);
-}
-
-function checkLenders(
-  reader: ConfigReader,
-  layers: Gemma4Config["layers"],
-  cacheCount: number,
-): void {
-  for (const [i, { shape, window }] of layers.entries()) {
-    const lender = i < cacheCount ? layers[i] : layers[lenderOf(window, cacheCount)];
-    const fits =
-      shape.heads % shape.kvHeads === 0 &&
-      shape.headWidth % 8 === 0 &&
-      lender?.window === window &&
-      lender?.shape.kvHeads === shape.kvHeads;
-    if (!fits) throw reader.bad(`the attention heads of layer ${i} do not fit its cache`);
-  }
-}
-
-/** What activations of all layers fit into. */
-function largest(shapes: readonly DecoderShape[]): DecoderShape {
-  const most = (of: (shape: DecoderShape) => number) => Math.max(...shapes.map(of));
-  return {
-    heads: most((shape) => shape.heads),
-    kvHeads: most((shape) => shape.kvHeads),
-    headWidth: most((shape) => shape.headWidth),
-    feedForward: most((shape) => shape.feedForward),
-    epsilon: shapes[0]?.epsilon ?? 0,
-    scale: 1,
   };
 }

@@ -45,12 +45,19 @@ export function readMixture(
   return {
     routing: { ...choice, experts, used, scale: reader.positive("expert_weights_scale", 1) },
     feedForward,
-    sharedFeedForward: reader.count(
-      "expert_shared_feed_forward_length",
-      feedForwardMax,
-      reader.optionalCount("feed_forward_length", feedForwardMax) || feedForward,
-    ),
+    sharedFeedForward:
+      reader.optionalCount("expert_shared_feed_forward_length", feedForwardMax) ||
+      denseFeedForward(reader) ||
+      feedForward,
   };
+}
+
+/** Of blocks that are none; 0 if the file does not say, or not one for all. */
+function denseFeedForward(reader: ConfigReader): number {
+  const found = reader.metadata.get(`${reader.architecture}.feed_forward_length`);
+  return found?.type === "numbers"
+    ? 0
+    : reader.optionalCount("feed_forward_length", feedForwardMax);
 }
 
 /** The same of an architecture that always is one. */

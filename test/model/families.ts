@@ -4,7 +4,7 @@
  */
 import type { TinyModel } from "../helpers/tiny-model.ts";
 import { granite, mistral3, phi3, qwen2, qwen3, smollm3 } from "./families/dense.ts";
-import { gemma2, gemma3, gemma4Large, gemma4Small } from "./families/gemma.ts";
+import { gemma2, gemma3, gemma4Large, gemma4Mixture, gemma4Small } from "./families/gemma.ts";
 import { gptOss, granitemoe, mixtral, qwen2moe, qwen3moe } from "./families/mixtures.ts";
 import { plain } from "./families/parts.ts";
 
@@ -17,6 +17,7 @@ export const families: Readonly<Record<string, () => TinyModel>> = {
   gemma3,
   "gemma4 large": gemma4Large,
   "gemma4 small": gemma4Small,
+  "gemma4 mixture": gemma4Mixture,
   "phi3 short": () => phi3(4096),
   "phi3 long": () => phi3(48),
   mistral3,

@@ -130,3 +130,29 @@ export function gemma4Small(): TinyModel {
   }
   return model;
 }
+
+/** As the size that is a mixture of experts: they stand beside a plain block. */
+export function gemma4Mixture(): TinyModel {
+  const near = { kvHeads: 2, headWidth: 256, inner: 64, hasValues: true };
+  const far = { kvHeads: 1, headWidth: 512, inner: 64, hasValues: false };
+  const [width, count, inner] = [64, 12, 32];
+  const layers = [near, near, far];
+  const model = gemma4(17, width, 2, layers).set({
+    expert_count: count,
+    expert_used_count: 3,
+    expert_feed_forward_length: inner,
+  });
+  for (let i = 0; i < layers.length; i++) {
+    model
+      // The router's input is divided by the root of the width.
+      .between(`blk.${i}.ffn_gate_inp.scale`, [width], 5, 12)
+      .matrix(`blk.${i}.ffn_gate_inp.weight`, count, width)
+      .norm(`blk.${i}.pre_ffw_norm_2.weight`, width)
+      .norm(`blk.${i}.post_ffw_norm_1.weight`, width)
+      .norm(`blk.${i}.post_ffw_norm_2.weight`, width)
+      .matrices(`blk.${i}.ffn_gate_up_exps.weight`, count, 2 * inner, width)
+      .matrices(`blk.${i}.ffn_down_exps.weight`, count, width, inner)
+      .norm(`blk.${i}.ffn_down_exps.scale`, count);
+  }
+  return model;
+}
