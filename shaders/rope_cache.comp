@@ -13,7 +13,8 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
 // Pairs (2i, 2i + 1) as in Llama, or (i, i + ROTARY / 2) as in NeoX.
 layout(constant_id = 1) const bool NEIGHBOURS = true;
-layout(constant_id = 2) const bool NORM = false;
+layout(constant_id = 2) const bool NORM_QUERY = false;
+layout(constant_id = 3) const bool NORM_KEY = false;
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
@@ -24,8 +25,8 @@ layout(push_constant, std430) uniform Parameters {
     UintsOut keyCache;    // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     UintsOut valueCache;  // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     Frequencies frequencies;  // [rotary / 2]
-    Floats queryNorm;     // [headWidth], read with NORM
-    Floats keyNorm;       // [headWidth], read with NORM
+    Floats queryNorm;     // [headWidth], read with NORM_QUERY
+    Floats keyNorm;       // [headWidth], read with NORM_KEY
     Step step_;
     uint heads;
     uint kvHeads;
@@ -47,8 +48,8 @@ vec2 turned(vec2 v, uint p, uint position) {
 }
 
 // What makes the root mean square of a head 1.
-float normScale(Floats source, uint base) {
-    if (!NORM) return 1.0;
+float normScale(const bool isNormed, Floats source, uint base) {
+    if (!isNormed) return 1.0;
     float squares = 0;
     for (uint i = gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
         squares += source.at[base + i] * source.at[base + i];
@@ -56,34 +57,36 @@ float normScale(Floats source, uint base) {
     return inversesqrt(workgroupSum(squares) / float(headWidth) + epsilon);
 }
 
-float normed(Floats source, Floats weight, uint base, uint i, float scale) {
-    return NORM ? source.at[base + i] * scale * weight.at[i] : source.at[base + i];
+float queryAt(uint base, uint i, float scale) {
+    return NORM_QUERY ? query.at[base + i] * scale * queryNorm.at[i] : query.at[base + i];
+}
+
+float keyAt(uint base, uint i, float scale) {
+    return NORM_KEY ? key.at[base + i] * scale * keyNorm.at[i] : key.at[base + i];
 }
 
 void rotateQuery(uint row, uint head, uint position) {
     const uint from = (row * heads + head) * queryStride;
     const uint to = (row * heads + head) * headWidth;
-    const float scale = normScale(query, from);
+    const float scale = normScale(NORM_QUERY, query, from);
     for (uint p = gl_LocalInvocationID.x; p < rotary / 2; p += WORKGROUP) {
         const uvec2 pair = pairOf(p);
-        const vec2 v = vec2(normed(query, queryNorm, from, pair.x, scale),
-                            normed(query, queryNorm, from, pair.y, scale));
+        const vec2 v = vec2(queryAt(from, pair.x, scale), queryAt(from, pair.y, scale));
         const vec2 t = turned(v, p, position);
         rotated.at[to + pair.x] = t.x;
         rotated.at[to + pair.y] = t.y;
     }
     for (uint i = rotary + gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
-        rotated.at[to + i] = normed(query, queryNorm, from, i, scale);
+        rotated.at[to + i] = queryAt(from, i, scale);
     }
 }
 
 // The value at `i` of a key head after rotation.
 float rotatedKey(uint base, uint i, uint position, float scale) {
-    if (i >= rotary) return normed(key, keyNorm, base, i, scale);
+    if (i >= rotary) return keyAt(base, i, scale);
     const uint p = NEIGHBOURS ? i / 2 : i % (rotary / 2);
     const uvec2 pair = pairOf(p);
-    const vec2 v = turned(vec2(normed(key, keyNorm, base, pair.x, scale),
-                               normed(key, keyNorm, base, pair.y, scale)), p, position);
+    const vec2 v = turned(vec2(keyAt(base, pair.x, scale), keyAt(base, pair.y, scale)), p, position);
     return i == pair.x ? v.x : v.y;
 }
 
@@ -99,7 +102,7 @@ void main() {
     const bool isKey = head < heads + kvHeads;
     const uint kvHead = head - heads - (isKey ? 0 : kvHeads);
     const uint base = (row * kvHeads + kvHead) * headWidth;
-    const float scale = isKey ? normScale(key, base) : 1.0;
+    const float scale = isKey ? normScale(NORM_KEY, key, base) : 1.0;
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint slot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, headWidth);
     for (uint i = gl_LocalInvocationID.x; i < headWidth / 2; i += WORKGROUP) {

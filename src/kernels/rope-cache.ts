@@ -39,8 +39,12 @@ export interface RopeCache {
   /** [rowCapacity, kvHeads, headWidth] */
   readonly key: BufferSlice;
   readonly value: BufferSlice;
-  /** RMS norms of each head before it is rotated, [headWidth]. */
-  readonly norms?: { readonly query: Vector; readonly key: Vector; readonly epsilon: number };
+  /** [headWidth]: RMS normalization of each query head, before its rotation. */
+  readonly queryNorm?: Vector | undefined;
+  /** The same for keys. */
+  readonly keyNorm?: Vector | undefined;
+  /** Of both norms. */
+  readonly epsilon?: number;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
@@ -63,21 +67,22 @@ export interface RopeCache {
 const workgroupMin = 32;
 
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
-  const { rowCapacity, pairs, magnitude = 1, norms, ...buffers } = rope;
+  const { rowCapacity, pairs, magnitude = 1, queryNorm, keyNorm, epsilon = 0, ...buffers } = rope;
   const { heads, kvHeads, headWidth, rotary, query } = rope;
   const { queryStride = headWidth, rotated = query } = rope;
   invariant(
     headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
     `rope: ${rotary} of ${headWidth}`,
   );
+  for (const norm of [queryNorm, keyNorm])
+    invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
   invariant(rotated !== query || queryStride === headWidth, "rope: queries cannot stay in place");
   const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
     constants: [
       Math.max(lanes, workgroupMin),
-      pairs === "neighbours" ? 1 : 0,
-      norms === undefined ? 0 : 1,
+      ...[pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined].map(Number),
     ],
     subgroupSize,
     parameters: {
@@ -85,8 +90,9 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
       rotated,
       queryStride,
       magnitude,
-      epsilon: norms?.epsilon ?? 0,
-      ...(norms && { queryNorm: norms.query.data, keyNorm: norms.key.data }),
+      epsilon,
+      ...(queryNorm && { queryNorm: queryNorm.data }),
+      ...(keyNorm && { keyNorm: keyNorm.data }),
     },
     groups: [rowCapacity, heads + 2 * kvHeads],
     label: "rope and cache",

@@ -154,11 +154,9 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
         pairs,
         ...(gated && {
           queryStride: 2 * headWidth,
-          norms: {
-            query: bench.vector("query norm", queryNorm),
-            key: bench.vector("key norm", keyNorm),
-            epsilon,
-          },
+          queryNorm: bench.vector("query norm", queryNorm),
+          keyNorm: bench.vector("key norm", keyNorm),
+          epsilon,
         }),
       },
     ),
