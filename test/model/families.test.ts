@@ -3,12 +3,12 @@
  * (`oracle.ts` makes them and compares all), and the same logits whatever pieces the tokens come in.
  */
 import { describe, expect, test } from "bun:test";
-import type { Engine } from "../../src/engine/engine.ts";
 import { architectureNames } from "../../src/model/architectures.ts";
-import { noGpu, testGpu } from "../helpers/gpu.ts";
+import { noGpu } from "../helpers/gpu.ts";
+import { deviation, feed, loadBytes } from "../helpers/loaded.ts";
 import { families, familyTokens } from "./families.ts";
 import { digestOf, goldenPositions, goldenTokens, readGoldens } from "./golden.ts";
-import { deviationOf, largestDifference, withEngine } from "./logits.ts";
+import { largestDifference } from "./logits.ts";
 
 /** Of a standard deviation: float kernels against another engine's. */
 const goldenBound = 0.01;
@@ -47,9 +47,10 @@ describe.each(Object.keys(families))("%s", (name) => {
   });
 
   test.skipIf(noGpu !== undefined)(
-    "has the golden logits",
+    "has the golden logits, fed in whatever pieces",
     async () => {
-      const all = await withEngine(testGpu(), name, bytes, (engine) => allLogits(engine, tokens));
+      const engine = await loadBytes(bytes, { contextTokens: 256 });
+      const all = feed(engine, tokens);
       const differences = goldenPositions.map((position, i) =>
         largestDifference(
           goldenTokens.map((token) => all[position]?.[token] ?? Number.NaN),
@@ -58,49 +59,11 @@ describe.each(Object.keys(families))("%s", (name) => {
         ),
       );
       expect(Math.max(...differences)).toBeLessThan(goldenBound);
-    },
-    timeoutMs,
-  );
-
-  test.skipIf(noGpu !== undefined)(
-    "does not mind in which pieces tokens come",
-    async () => {
-      await withEngine(testGpu(), name, bytes, (engine) => {
-        const all = allLogits(engine, tokens);
-        for (const size of [1, 7, tokens.length]) {
-          const found = piecewise(engine, tokens, size);
-          for (const [position, logits] of found) {
-            const expected = all[position] ?? new Float32Array();
-            const difference = largestDifference(logits, expected, deviationOf(expected));
-            expect(difference).toBeLessThan(piecesBound);
-          }
-        }
-      });
+      for (const pieceLength of [1, 7]) {
+        expect(deviation(feed(engine, tokens, pieceLength), all)).toBeLessThan(piecesBound);
+      }
+      engine.close();
     },
     timeoutMs,
   );
 });
-
-function allLogits(engine: Engine, tokens: readonly number[]): Float32Array[] {
-  const sequence = engine.createSequence();
-  const found: Float32Array[] = [];
-  engine.appendAll(sequence, tokens, (_index, logits) => found.push(logits.slice()));
-  engine.release(sequence);
-  return found;
-}
-
-/** The logits behind the last token of each piece, by position. */
-function piecewise(
-  engine: Engine,
-  tokens: readonly number[],
-  size: number,
-): Map<number, Float32Array> {
-  const sequence = engine.createSequence();
-  const found = new Map<number, Float32Array>();
-  for (let start = 0; start < tokens.length; start += size) {
-    const piece = tokens.slice(start, start + size);
-    found.set(start + piece.length - 1, engine.append(sequence, piece).slice());
-  }
-  engine.release(sequence);
-  return found;
-}

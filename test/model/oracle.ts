@@ -10,10 +10,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Gpu } from "../../src/vulkan/gpu.ts";
+import { closeTestGpu } from "../helpers/gpu.ts";
+import { feed, loadBytes } from "../helpers/loaded.ts";
 import { families, familyTokens } from "./families.ts";
 import { digestOf, goldensPath, readGoldens, sampleOf, type Golden } from "./golden.ts";
-import { largestDifference, withEngine } from "./logits.ts";
+import { largestDifference } from "./logits.ts";
 
 const root = join(import.meta.dir, "../..");
 const script = join(root, "../shared/tools/peer_llama.py");
@@ -44,7 +45,6 @@ function oracleLogits(path: string, tokens: readonly number[]): number[][] {
 
 const names = process.argv.slice(2).filter((name) => !name.startsWith("--"));
 const goldens: Record<string, Golden> = { ...readGoldens() };
-const gpu = Gpu.open({ device: process.env["ZINC_TEST_DEVICE"] ?? "llvmpipe" });
 try {
   for (const [name, build] of Object.entries(families)) {
     if (names.length > 0 && !names.includes(name)) continue;
@@ -55,20 +55,17 @@ try {
     writeFileSync(path, bytes);
     const expected = oracleLogits(path, tokens);
     goldens[name] = { sha256: digestOf(bytes), ...sampleOf(expected) };
-    const differences = await withEngine(gpu, name, bytes, (engine) => {
-      const found: number[] = [];
-      const sequence = engine.createSequence();
-      engine.appendAll(sequence, tokens, (i, logits) =>
-        found.push(largestDifference(logits, expected[i] ?? [])),
-      );
-      return found;
-    });
+    const engine = await loadBytes(bytes, { contextTokens: 256 });
+    const differences = feed(engine, tokens).map((logits, position) =>
+      largestDifference(logits, expected[position] ?? []),
+    );
+    engine.close();
     const worst = Math.max(...differences);
     const at = differences.indexOf(worst);
     console.log(`${name}: ${worst.toExponential(2)} of a deviation, at position ${at}`);
   }
 } finally {
-  gpu.close();
+  closeTestGpu();
   rmSync(folder, { recursive: true });
 }
 if (process.argv.includes("--write")) {
