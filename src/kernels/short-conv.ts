@@ -21,8 +21,10 @@ const workgroup = 64;
 export const convTapsMax = 8;
 
 export interface ShortConv {
-  /** [rowCapacity, channels] */
+  /** [rowCapacity, channels], or [rowCapacity, 3, channels] if `gated`. */
   readonly u: BufferSlice;
+  /** Rows hold b, g and v: b ⊙ v is convolved, and the result gated by g, without SiLU. */
+  readonly gated?: boolean;
   /** [channels, taps], the newest input's last. */
   readonly weight: Vector;
   /** [rowCapacity, channels], written. */
@@ -41,7 +43,8 @@ export function shortConvStateBytes(channels: number, taps: number): number {
 }
 
 export function shortConv(context: KernelContext, conv: ShortConv): void {
-  const { u, weight, y, state, channels, step, rowCapacity, sequenceCapacity } = conv;
+  const { u, gated = false, weight, y, state, channels } = conv;
+  const { step, rowCapacity, sequenceCapacity } = conv;
   const taps = weight.length / channels;
   invariant(
     Number.isInteger(taps) && taps >= 2 && taps <= convTapsMax,
@@ -54,7 +57,7 @@ export function shortConv(context: KernelContext, conv: ShortConv): void {
   const runCapacity = Math.min(rowCapacity, sequenceCapacity);
   launch(context, shortConvKernel, {
     shader: "short_conv",
-    constants: [workgroup, taps - 1],
+    constants: [workgroup, taps - 1, gated ? 1 : 0],
     parameters: { u, weight: weight.data, y, state, step, channels, runCapacity },
     groups: [ceilDiv(channels, workgroup), runCapacity + rowCapacity],
     label: "convolution",

@@ -6,6 +6,7 @@ import { Gemma3 } from "./gemma3.ts";
 import { Gemma4 } from "./gemma4.ts";
 import { GptOss } from "./gpt-oss.ts";
 import { Granite } from "./granite.ts";
+import { Lfm2 } from "./lfm2.ts";
 import { Llama } from "./llama.ts";
 import { Mistral3 } from "./mistral3.ts";
 import type { Model } from "./model.ts";
@@ -25,6 +26,8 @@ const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
   "gpt-oss": GptOss,
   granite: Granite,
   granitemoe: Granite,
+  lfm2: Lfm2,
+  lfm2moe: Lfm2,
   mistral3: Mistral3,
   phi3: Phi3,
   qwen2: Qwen2,

@@ -36,6 +36,10 @@ export interface DecoderOptions {
   readonly ropes: Readonly<Record<string, Rope>>;
   /** Blocks end in a norm, which needs room for what it normalizes. */
   readonly postNorms?: boolean;
+  /** Bytes a sequence of what layers without a cache carry from row to row, by name. */
+  readonly states?: Readonly<Record<string, number>>;
+  /** The tensor of the last norm, where it is not the usual one. */
+  readonly outputNorm?: string | undefined;
   /** More activations. */
   readonly scratch?: Readonly<Record<string, number>>;
 }
@@ -63,8 +67,7 @@ export abstract class Decoder implements Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
-  /** All memory of the past is in the cache. */
-  readonly states: Readonly<Record<string, number>> = {};
+  readonly states: Readonly<Record<string, number>>;
   readonly attention: { readonly heads: number; readonly headWidth: number };
   readonly scratch: Readonly<Record<string, number>>;
   readonly workspace: number;
@@ -77,6 +80,7 @@ export abstract class Decoder implements Model {
 
   constructor(reader: ConfigReader, options: DecoderOptions) {
     const { shape, mixture, ropes, postNorms = false, cache, scratch = {} } = options;
+    const { states = {}, outputNorm } = options;
     this.config = reader.common();
     this.weights = new Weights(reader.file);
     this.shape = shape;
@@ -84,8 +88,9 @@ export abstract class Decoder implements Model {
     const { width, layerCount, vocabularySize } = this.config;
     const { heads, kvHeads, headWidth, feedForward } = shape;
     this.#embedding = this.weights.matrix("token_embd.weight", vocabularySize, width);
-    this.#head = declareOutputHead(this.weights, this.config);
+    this.#head = declareOutputHead(this.weights, this.config, outputNorm);
     this.cache = cache ?? evenCache(layerCount, { kvHeads, headWidth });
+    this.states = states;
     this.attention = { heads, headWidth };
     this.scratch = {
       x: width,

@@ -3,7 +3,7 @@
  * sizes at which 64 tokens show it: windows of less, caps that bite, contexts that are stretched.
  */
 import type { TinyModel } from "../helpers/tiny-model.ts";
-import { granite, mistral3, phi3, qwen2, qwen3, smollm3 } from "./families/dense.ts";
+import { granite, lfm2, mistral3, phi3, qwen2, qwen3, smollm3 } from "./families/dense.ts";
 import { gemma2, gemma3, gemma4Large, gemma4Mixture, gemma4Small } from "./families/gemma.ts";
 import { gptOss, granitemoe, mixtral, qwen2moe, qwen3moe } from "./families/mixtures.ts";
 import { plain } from "./families/parts.ts";
@@ -23,6 +23,8 @@ export const families: Readonly<Record<string, () => TinyModel>> = {
   mistral3,
   granite,
   smollm3,
+  lfm2: () => lfm2(18),
+  lfm2moe: () => lfm2(19, { count: 8, used: 2, inner: 64 }),
   "llama mixture": mixtral,
   granitemoe,
   qwen2moe,

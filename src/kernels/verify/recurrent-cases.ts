@@ -71,24 +71,26 @@ function overSteps(run: (rows: readonly StepRow[]) => number): number {
   return Math.max(...stepRows().map(run));
 }
 
-function convCase(channels: number, taps: number): VerifyCase {
+function convCase(channels: number, taps: number, gated = false): VerifyCase {
+  const rowWidth = gated ? 3 * channels : channels;
   return {
     kernel: "short_conv",
-    variant: "f32",
+    variant: gated ? "gated" : "f32",
     name: `${channels} channels, ${taps} taps, 3 sequences in 4 steps`,
     bound: 1e-5,
     run(bench) {
       const random = new Random(channels);
       const weight = random.floats(channels * taps);
-      const inputs = totalRows.map((rows) => random.floats(rows * channels, 3));
-      const outputs = inputs.map((u) => shortConvReference(u, weight, channels));
+      const inputs = totalRows.map((rows) => random.floats(rows * rowWidth, 3));
+      const outputs = inputs.map((u) => shortConvReference(u, weight, channels, gated));
       const state = bench.floats((sequenceCapacity * shortConvStateBytes(channels, taps)) / 4);
       const vector = bench.vector("weight", weight);
       return overSteps((rows) => {
         const y = bench.floats(rowCapacity * channels);
         bench.run((context) =>
           shortConv(context, {
-            u: bench.upload(gather(rows, inputs, channels)),
+            u: bench.upload(gather(rows, inputs, rowWidth)),
+            gated,
             weight: vector,
             y,
             state,
@@ -308,6 +310,7 @@ export const recurrentCases: readonly VerifyCase[] = [
   convCase(100, 4),
   convCase(64, 2),
   convCase(33, 6),
+  convCase(70, 3, true),
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...deltaCases.map((input) => ({ ...deltaCase(input, force, variant), ...rest })),
     ...[32, 128, 100].map((width) => ({ ...gatedNormCase(width, force, variant), ...rest })),

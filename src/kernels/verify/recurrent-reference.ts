@@ -5,24 +5,29 @@ export const silu = (x: number) => x * sigmoid(x);
 
 /**
  * The convolution of one sequence, from its first row on: silu(Σᵢ weight[c, i] · u[t - past + i,
- * c]).
+ * c]), or with `gated`, where rows hold b, g and v: g[t, c] · Σᵢ weight[c, i] · (b ⊙ v)[…].
  */
 export function shortConvReference(
   u: ArrayLike<number>,
   weight: ArrayLike<number>,
   channels: number,
+  gated: boolean,
 ): Float64Array {
   const taps = weight.length / channels;
-  const rows = u.length / channels;
-  const y = new Float64Array(u.length);
+  const rowWidth = gated ? 3 * channels : channels;
+  const rows = u.length / rowWidth;
+  const part = (row: number, index: number, c: number) =>
+    u[row * rowWidth + index * channels + c] ?? 0;
+  const y = new Float64Array(rows * channels);
   for (let t = 0; t < rows; t++) {
     for (let c = 0; c < channels; c++) {
       let sum = 0;
-      for (let i = 0; i < taps; i++) {
+      for (let i = Math.max(0, taps - 1 - t); i < taps; i++) {
         const row = t - taps + 1 + i;
-        if (row >= 0) sum += (weight[c * taps + i] ?? 0) * (u[row * channels + c] ?? 0);
+        const input = gated ? part(row, 0, c) * part(row, 2, c) : part(row, 0, c);
+        sum += (weight[c * taps + i] ?? 0) * input;
       }
-      y[t * channels + c] = silu(sum);
+      y[t * channels + c] = gated ? part(t, 1, c) * sum : silu(sum);
     }
   }
   return y;

@@ -1,6 +1,6 @@
 /** Tiny models of the architectures with plain feed-forward blocks. */
-import type { TinyModel } from "../../helpers/tiny-model.ts";
-import { headNorms, plain, start } from "./parts.ts";
+import { TinyModel } from "../../helpers/tiny-model.ts";
+import { attention, feedForward, headNorms, plain, start } from "./parts.ts";
 
 export function qwen2(): TinyModel {
   const sizes = { layers: 3, width: 128, heads: 2, kvHeads: 1, headWidth: 64 };
@@ -67,4 +67,55 @@ export function granite(): TinyModel {
 export function smollm3(): TinyModel {
   const sizes = { layers: 5, width: 128, heads: 2, kvHeads: 1, headWidth: 64 };
   return plain("smollm3", 9, sizes, { tied: true });
+}
+
+/** Three of four layers are convolutions; with `experts` all but the first layer have these. */
+export function lfm2(seed: number, experts?: { count: number; used: number; inner: number }) {
+  const [width, heads, kvHeads, headWidth, taps] = [128, 2, 1, 64, 3];
+  const isAttention = [false, true, false, false, true];
+  const sizes = { layers: isAttention.length, width, heads, kvHeads, headWidth };
+  const architecture = experts === undefined ? "lfm2" : "lfm2moe";
+  const model = new TinyModel(architecture, seed)
+    .set({
+      block_count: sizes.layers,
+      embedding_length: width,
+      feed_forward_length: 192,
+      "attention.head_count": heads,
+      "attention.head_count_kv": isAttention.map((is) => (is ? kvHeads : 0)),
+      "attention.layer_norm_rms_epsilon": { float: 1e-5 },
+      "rope.freq_base": { float: 1_000_000 },
+      "shortconv.l_cache": taps,
+      ...(experts && {
+        leading_dense_block_count: 1,
+        expert_count: experts.count,
+        expert_used_count: experts.used,
+        expert_feed_forward_length: experts.inner,
+        expert_gating_func: 2,
+      }),
+    })
+    .matrix("token_embd.weight", 320, width)
+    .norm("token_embd_norm.weight", width);
+  for (const [i, is] of isAttention.entries()) {
+    const prefix = `blk.${i}`;
+    if (is) headNorms(attention(model, prefix, sizes), prefix, headWidth);
+    else {
+      model
+        .norm(`${prefix}.attn_norm.weight`, width)
+        .matrix(`${prefix}.shortconv.in_proj.weight`, 3 * width, width)
+        .matrix(`${prefix}.shortconv.conv.weight`, width, taps)
+        .matrix(`${prefix}.shortconv.out_proj.weight`, width, width);
+    }
+    if (experts === undefined || i === 0) feedForward(model, prefix, width, 192);
+    else {
+      const { count, inner } = experts;
+      model
+        .norm(`${prefix}.ffn_norm.weight`, width)
+        .matrix(`${prefix}.ffn_gate_inp.weight`, count, width)
+        .matrices(`${prefix}.ffn_gate_exps.weight`, count, inner, width)
+        .matrices(`${prefix}.ffn_up_exps.weight`, count, inner, width)
+        .matrices(`${prefix}.ffn_down_exps.weight`, count, width, inner)
+        .bias(`${prefix}.exp_probs_b.bias`, count, 0.2);
+    }
+  }
+  return model;
 }
