@@ -1,6 +1,7 @@
 /** Which architectures there are, by their name in GGUF. */
 import { UserError } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
+import { Gemma } from "./gemma.ts";
 import { Gemma2 } from "./gemma2.ts";
 import { Gemma3 } from "./gemma3.ts";
 import { Gemma4 } from "./gemma4.ts";
@@ -20,6 +21,7 @@ import { Smollm3 } from "./smollm3.ts";
 
 const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
   llama: Llama,
+  gemma: Gemma,
   gemma2: Gemma2,
   gemma3: Gemma3,
   gemma4: Gemma4,

@@ -1,6 +1,7 @@
 /**
- * Granite 3 and 4 (IBM 2024), dense or as a mixture of experts: Llama's blocks with a factor on the embedding, on each block's
- * result, on attention scores and on logits (as muP has it, Yang et al. 2022, arXiv 2203.03466).
+ * Granite 3 and 4 (IBM 2024), dense or as a mixture of experts: Llama's blocks with a factor on the
+ * embedding, on each block's result, on attention scores and on logits (as muP has it, Yang et al.
+ * 2022, arXiv 2203.03466).
  */
 import type { GgufFile } from "../gguf/file.ts";
 import type { KernelContext } from "../kernels/kernel.ts";

@@ -1,6 +1,6 @@
 /**
- * Mixtures of experts as GGUF describes them: the keys of the router and the tensors of a block. How
- * scores become a choice is each architecture's own.
+ * Mixtures of experts as GGUF describes them: the keys of the router and the tensors of a block.
+ * How scores become a choice is each architecture's own.
  */
 import { expertsMax, expertsUsedMax, type Routing } from "../kernels/expert-choice.ts";
 import { experts, expertsFloats, type ExpertWeights } from "../kernels/experts.ts";
@@ -25,8 +25,8 @@ export interface MixtureShape {
 const feedForwardMax = 1 << 20;
 
 /**
- * Reads the `expert_*` keys; undefined if the model is none. `fallback`: the width of an expert where
- * the file does not say.
+ * Reads the `expert_*` keys; undefined if the model is none. `fallback`: the width of an expert
+ * where the file does not say.
  */
 export function readMixture(
   reader: ConfigReader,

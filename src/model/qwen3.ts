@@ -1,4 +1,7 @@
-/** Qwen3 (Yang et al. 2025, arXiv 2505.09388): no biases; heads of queries and keys are normalized. */
+/**
+ * Qwen3 (Yang et al. 2025, arXiv 2505.09388): Llama's blocks without biases, and the heads of
+ * queries and keys are normalized.
+ */
 import type { GgufFile } from "../gguf/file.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";

@@ -12,6 +12,7 @@ import {
   type ForgedValue,
 } from "./gguf-forge.ts";
 import { SeededRandom } from "./seeded-random.ts";
+import { dequantize } from "../../src/tensor/dequantize.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 
 /** A key without the architecture before it: an integer, a float, a flag, or a list of integers or flags. */
@@ -22,11 +23,14 @@ export class TinyModel {
   readonly architecture: string;
   readonly vocabularySize: number;
   readonly #random: SeededRandom;
+  readonly #twin: boolean;
   readonly #pairs: (readonly [string, ForgedValue])[] = [];
   readonly #tensors: ForgedTensor[] = [];
 
-  constructor(architecture: string, seed: number, vocabularySize = 320) {
+  /** `twin`: weights are stored as floats, rounded as their types would. */
+  constructor(architecture: string, seed: number, vocabularySize = 320, twin = false) {
     this.architecture = architecture;
+    this.#twin = twin;
     this.vocabularySize = vocabularySize;
     this.#random = new SeededRandom(seed);
     this.#pairs.push(
@@ -70,7 +74,11 @@ export class TinyModel {
   }
 
   tensor(name: string, dims: readonly number[], values: Float32Array, dtype: DType = "F32"): this {
-    this.#tensors.push({ name, dims, type: dtype, bytes: quantize(dtype, values) });
+    const bytes = quantize(dtype, values);
+    if (this.#twin) {
+      const floats = quantize("F32", dequantize(dtype, bytes));
+      this.#tensors.push({ name, dims, type: "F32", bytes: floats });
+    } else this.#tensors.push({ name, dims, type: dtype, bytes });
     return this;
   }
 

@@ -4,7 +4,14 @@
  */
 import type { TinyModel } from "../helpers/tiny-model.ts";
 import { granite, lfm2, mistral3, phi3, qwen2, qwen3, smollm3 } from "./families/dense.ts";
-import { gemma2, gemma3, gemma4Large, gemma4Mixture, gemma4Small } from "./families/gemma.ts";
+import {
+  gemma,
+  gemma2,
+  gemma3,
+  gemma4Large,
+  gemma4Mixture,
+  gemma4Small,
+} from "./families/gemma.ts";
 import { gptOss, granitemoe, mixtral, qwen2moe, qwen3moe } from "./families/mixtures.ts";
 import { plain } from "./families/parts.ts";
 
@@ -13,6 +20,7 @@ export const families: Readonly<Record<string, () => TinyModel>> = {
   llama: () => plain("llama", 1, { layers: 3, width: 128, heads: 4, kvHeads: 2, headWidth: 32 }),
   qwen2,
   qwen3,
+  gemma,
   gemma2,
   gemma3,
   "gemma4 large": gemma4Large,
@@ -29,7 +37,7 @@ export const families: Readonly<Record<string, () => TinyModel>> = {
   granitemoe,
   qwen2moe,
   qwen3moe,
-  "gpt-oss": gptOss,
+  "gpt-oss": () => gptOss(),
 };
 
 /** Tokens that each model is fed with. */

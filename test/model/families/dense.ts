@@ -1,6 +1,7 @@
 /** Tiny models of the architectures with plain feed-forward blocks. */
+import type { DType } from "../../../src/tensor/dtype.ts";
 import { TinyModel } from "../../helpers/tiny-model.ts";
-import { attention, feedForward, headNorms, plain, start } from "./parts.ts";
+import { attention, feedForward, headNorms, plain, start, type Sizes } from "./parts.ts";
 
 export function qwen2(): TinyModel {
   const sizes = { layers: 3, width: 128, heads: 2, kvHeads: 1, headWidth: 64 };
@@ -19,23 +20,28 @@ export function qwen3(): TinyModel {
 
 /** Factors for contexts up to `original` tokens, and others for longer ones. */
 export function phi3(original: number): TinyModel {
-  const [layers, width, heads, kvHeads, headWidth, inner] = [3, 192, 2, 1, 96, 128];
-  const sizes = { layers, width, heads, kvHeads, headWidth, feedForward: inner };
-  const model = start("phi3", 6, sizes)
+  return fused({ layers: 3, width: 192, heads: 2, kvHeads: 1, headWidth: 96 }, "F32", false)
     .set({
       "rope.scaling.original_context_length": original,
       "rope.scaling.attn_factor": { float: 1.19 },
     })
-    .between("rope_factors_long.weight", [headWidth / 2], 1, 40)
-    .between("rope_factors_short.weight", [headWidth / 2], 1, 1.5);
+    .between("rope_factors_long.weight", [48], 1, 40)
+    .between("rope_factors_short.weight", [48], 1, 1.5);
+}
+
+/** Phi-3, whose products are fused; `twin`: with floats that are what this type holds. */
+export function fused(sizes: Omit<Sizes, "feedForward">, type: DType, twin: boolean): TinyModel {
+  const { layers, width, heads, kvHeads, headWidth } = sizes;
+  const inner = width;
+  const model = start("phi3", 6, { ...sizes, feedForward: inner }, { twin });
   for (let i = 0; i < layers; i++) {
     model
       .norm(`blk.${i}.attn_norm.weight`, width)
-      .matrix(`blk.${i}.attn_qkv.weight`, (heads + 2 * kvHeads) * headWidth, width)
-      .matrix(`blk.${i}.attn_output.weight`, width, heads * headWidth)
+      .matrix(`blk.${i}.attn_qkv.weight`, (heads + 2 * kvHeads) * headWidth, width, type)
+      .matrix(`blk.${i}.attn_output.weight`, width, heads * headWidth, type)
       .norm(`blk.${i}.ffn_norm.weight`, width)
-      .matrix(`blk.${i}.ffn_up.weight`, 2 * inner, width)
-      .matrix(`blk.${i}.ffn_down.weight`, width, inner);
+      .matrix(`blk.${i}.ffn_up.weight`, 2 * inner, width, type)
+      .matrix(`blk.${i}.ffn_down.weight`, width, inner, type);
   }
   return model;
 }

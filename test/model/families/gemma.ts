@@ -2,6 +2,11 @@
 import { TinyModel } from "../../helpers/tiny-model.ts";
 import { feedForward, headNorms, plain, postNorms } from "./parts.ts";
 
+export function gemma(): TinyModel {
+  const sizes = { layers: 3, width: 64, heads: 2, kvHeads: 1, headWidth: 256 };
+  return plain("gemma", 20, sizes, { tied: true });
+}
+
 export function gemma2(): TinyModel {
   const sizes = { layers: 4, width: 64, heads: 4, kvHeads: 2, headWidth: 256 };
   return plain("gemma2", 4, sizes, { tied: true }, (model, prefix) =>

@@ -1,4 +1,5 @@
 /** Tiny models of the architectures that are mixtures of experts. */
+import type { DType } from "../../../src/tensor/dtype.ts";
 import type { TinyModel } from "../../helpers/tiny-model.ts";
 import { attention, headNorms, start, type Sizes } from "./parts.ts";
 
@@ -8,6 +9,8 @@ interface Experts {
   readonly inner: number;
   /** Width of the expert that all rows take. */
   readonly shared?: number;
+  readonly type?: DType;
+  readonly twin?: boolean;
 }
 
 /** Attention, and experts in place of a feed-forward block. */
@@ -15,11 +18,11 @@ function experts(
   architecture: string,
   seed: number,
   sizes: Omit<Sizes, "feedForward">,
-  { count, used, inner, shared }: Experts,
+  { count, used, inner, shared, type = "F32", twin = false }: Experts,
   add: (model: TinyModel, prefix: string) => void = () => {},
 ): TinyModel {
   const { layers, width } = sizes;
-  const model = start(architecture, seed, { ...sizes, feedForward: inner }).set({
+  const model = start(architecture, seed, { ...sizes, feedForward: inner }, { twin }).set({
     expert_count: count,
     expert_used_count: used,
     expert_feed_forward_length: inner,
@@ -33,9 +36,9 @@ function experts(
         width,
       )
       .matrix(`${prefix}.ffn_gate_inp.weight`, count, width)
-      .matrices(`${prefix}.ffn_gate_exps.weight`, count, inner, width)
-      .matrices(`${prefix}.ffn_up_exps.weight`, count, inner, width)
-      .matrices(`${prefix}.ffn_down_exps.weight`, count, width, inner);
+      .matrices(`${prefix}.ffn_gate_exps.weight`, count, inner, width, type)
+      .matrices(`${prefix}.ffn_up_exps.weight`, count, inner, width, type)
+      .matrices(`${prefix}.ffn_down_exps.weight`, count, width, inner, type);
     if (shared !== undefined) {
       model
         .matrix(`${prefix}.ffn_gate_shexp.weight`, shared, width)
@@ -81,11 +84,12 @@ export function qwen3moe(): TinyModel {
   );
 }
 
-export function gptOss(): TinyModel {
+/** `twin`: with floats that are what experts of this type hold. */
+export function gptOss(type: DType = "F32", twin = false): TinyModel {
   const [count, inner] = [8, 96];
   const sizes = { layers: 4, width: 96, heads: 4, kvHeads: 2, headWidth: 64 };
   const { width } = sizes;
-  return experts("gpt-oss", 16, sizes, { count, used: 3, inner }, (model, prefix) =>
+  return experts("gpt-oss", 16, sizes, { count, used: 3, inner, type, twin }, (model, prefix) =>
     model
       .bias(`${prefix}.attn_q.bias`, 256)
       .bias(`${prefix}.attn_k.bias`, 128)

@@ -15,10 +15,10 @@ export function start(
   architecture: string,
   seed: number,
   sizes: Omit<Sizes, "feedForward"> & Partial<Sizes>,
-  options: { tied?: boolean } = {},
+  options: { tied?: boolean; twin?: boolean } = {},
 ): TinyModel {
   const { layers, width, heads, kvHeads, headWidth, feedForward = 2 * width } = sizes;
-  const model = new TinyModel(architecture, seed)
+  const model = new TinyModel(architecture, seed, 320, options.twin)
     .set({
       block_count: layers,
       embedding_length: width,
