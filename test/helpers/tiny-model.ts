@@ -24,7 +24,7 @@ export class TinyModel {
   readonly vocabularySize: number;
   readonly #random: SeededRandom;
   readonly #twin: boolean;
-  readonly #pairs: (readonly [string, ForgedValue])[] = [];
+  readonly #pairs = new Map<string, ForgedValue>();
   readonly #tensors: ForgedTensor[] = [];
 
   /** `twin`: weights are stored as floats, rounded as their types would. */
@@ -33,17 +33,16 @@ export class TinyModel {
     this.#twin = twin;
     this.vocabularySize = vocabularySize;
     this.#random = new SeededRandom(seed);
-    this.#pairs.push(
-      ["general.architecture", text(architecture)],
-      ["general.name", text(`tiny ${architecture}`)],
-      ["tokenizer.ggml.model", text("none")],
-    );
+    this.#pairs.set("general.architecture", text(architecture));
+    this.#pairs.set("general.name", text(`tiny ${architecture}`));
+    this.#pairs.set("tokenizer.ggml.model", text("none"));
     this.set({ vocab_size: vocabularySize, context_length: 4096 });
   }
 
+  /** A setting that was there before is replaced. */
   set(settings: Readonly<Record<string, Setting>>): this {
     for (const [key, value] of Object.entries(settings))
-      this.#pairs.push([`${this.architecture}.${key}`, forged(value)]);
+      this.#pairs.set(`${this.architecture}.${key}`, forged(value));
     return this;
   }
 
@@ -84,7 +83,7 @@ export class TinyModel {
 
   /** The file's bytes. */
   forge(): Uint8Array<ArrayBuffer> {
-    return forgeGguf({ pairs: this.#pairs, tensors: this.#tensors });
+    return forgeGguf({ pairs: [...this.#pairs], tensors: this.#tensors });
   }
 
   #normal(count: number, columns: number): Float32Array {
