@@ -1,6 +1,6 @@
 /**
- * Mixtures of experts as GGUF describes them: the keys of the router and the tensors of a block. How
- * scores become a choice is each architecture's own.
+ * Mixtures of experts as GGUF describes them: the keys of the router and the tensors of a block.
+ * How scores become a choice is each architecture's own.
  */
 import { expertsMax, expertsUsedMax, type Routing } from "../kernels/expert-choice.ts";
 import { expertsFloats, type ExpertWeights } from "../kernels/experts.ts";
