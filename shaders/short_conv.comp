@@ -51,8 +51,10 @@ void convolveHead(uint run, uint channel) {
     [[unroll]] for (uint i = 0; i < PAST; i++) past[i] = begins ? 0.0 : state.at[base + i * channels];
     for (uint row = first; row < min(end, first + PAST); row++) {
         const float newest = inputAt(row, channel);
-        float sum = weight.at[channel * (PAST + 1) + PAST] * newest;
+        // In the order of the other rows: where a text was cut must not show.
+        float sum = 0;
         [[unroll]] for (uint i = 0; i < PAST; i++) sum += weight.at[channel * (PAST + 1) + i] * past[i];
+        sum += weight.at[channel * (PAST + 1) + PAST] * newest;
         y.at[row * channels + channel] = outputOf(sum, row, channel);
         [[unroll]] for (uint i = 0; i + 1 < PAST; i++) past[i] = past[i + 1];
         past[PAST - 1] = newest;

@@ -52,8 +52,8 @@ export interface GatedDelta {
   /** The least length that queries and keys are divided by. */
   readonly epsilon: number;
   /**
-   * Heads that share a key head are neighbours, and `beta` and `alpha` are one product: [rowCapacity,
-   * keyHeads, betas | alphas]. Else head h has key head h modulo keyHeads.
+   * Heads that share a key head are neighbours, and `beta` and `alpha` are one product:
+   * [rowCapacity, keyHeads, betas | alphas]. Else head h has key head h modulo keyHeads.
    */
   readonly grouped?: boolean;
   readonly step: BufferSlice;

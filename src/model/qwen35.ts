@@ -83,6 +83,9 @@ export class Qwen35 implements Model {
     const config = reader.common();
     const { width, vocabularySize } = config;
     const recurrent = readLayerKinds(reader, config.layerCount);
+    if (weights.has("blk.0.ssm_in.weight")) {
+      throw reader.unsupported("an early conversion has attn_qkv and attn_gate mixed in ssm_in");
+    }
     this.config = { ...config, layerCount: recurrent.length };
     this.#shape = readShape(reader, width);
     const { heads, kvHeads, headWidth, feedForward } = this.#shape;
@@ -240,7 +243,7 @@ export class Qwen35 implements Model {
     matmul(context, { w: layer.output, x, y: s.x, accumulate: true, deterministic, ...rows });
   }
 
-  /** x += Down · (silu(Gate · h) ⊙ (Up · h)) with h = norm(x), of one block or of chosen experts. */
+  /** x += Down · (silu(Gate · h) ⊙ (Up · h)) with h = norm(x), once or for chosen experts. */
   #feedForward(
     context: KernelContext,
     pass: Pass,

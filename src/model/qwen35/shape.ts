@@ -40,7 +40,7 @@ const headsMax = 4096;
  */
 export function readLayerKinds(reader: ConfigReader, blockCount: number): boolean[] {
   const extra = reader.optionalCount("nextn_predict_layers", blockCount - 1);
-  const interval = reader.count("full_attention_interval", blockCount + 1, 4);
+  const interval = reader.count("full_attention_interval", widthMax, 4);
   const flags = reader.optionalNumbers("attention.recurrent_layers");
   const layerCount = blockCount - extra;
   if (flags !== undefined && flags.length < layerCount) {
