@@ -2,10 +2,11 @@
  * What decoders have in common: an embedding, layers that each keep keys and values, and a head.
  * What happens between is told by the file of each architecture.
  */
+import { invariant } from "../errors.ts";
 import { embed } from "../kernels/embed.ts";
 import { gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
-import { rotaryTurns } from "../kernels/rope-cache.ts";
+import { rotaryTurns, type Rotation } from "../kernels/rope-cache.ts";
 import type { Matrix } from "../tensor/tensor.ts";
 import type { ConfigReader, ModelConfig } from "./config.ts";
 import type { FeedForward } from "./feed-forward.ts";
@@ -136,8 +137,7 @@ export abstract class Decoder implements Model {
   }
 
   protected attend(context: KernelContext, pass: Pass, { rope, ...use }: LayerUse): void {
-    const found = rope === undefined ? undefined : this.#ropes[rope];
-    const rotation = found && rotationOf(pass, found, rope ?? "");
+    const rotation = rope === undefined ? undefined : this.#rotation(pass, rope);
     selfAttention(context, pass, { shape: this.shape, ...use, rotation });
   }
 
@@ -148,6 +148,12 @@ export abstract class Decoder implements Model {
   ): void {
     const { epsilon } = this.shape;
     outputHead(context, pass, { head: this.#head, epsilon, ...options });
+  }
+
+  #rotation(pass: Pass, name: string): Rotation {
+    const rope = this.#ropes[name];
+    invariant(rope !== undefined, `no rope ${name}`);
+    return rotationOf(pass, rope, name);
   }
 }
 
@@ -177,6 +183,6 @@ function readAttentionShape(reader: ConfigReader): AttentionShape {
     kvHeads,
     headWidth,
     epsilon: reader.positive("attention.layer_norm_rms_epsilon"),
-    scale: reader.positive("attention.scale", 1 / Math.sqrt(headWidth)),
+    scale: reader.optionalPositive("attention.scale") ?? 1 / Math.sqrt(headWidth),
   };
 }

@@ -77,7 +77,7 @@ export class Gemma4 extends Decoder {
     };
     const own = embeddingWidth * layers.length;
     super(reader, {
-      shape: largest(shapes),
+      shape: largest(shapes, embeddingWidth),
       mixture: experts,
       cache: { layers: shapes.slice(0, cacheCount) },
       ropes,

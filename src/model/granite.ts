@@ -36,7 +36,12 @@ export class Granite extends Decoder {
     const rope = readRope(reader, { headWidth: shape.headWidth, pairs: "neighbours", divisors });
     const routing = { scoring: "softmax", normalize: true } as const;
     const experts = readMixture(reader, routing, shape.feedForward);
-    super(reader, { shape, mixture: experts, ropes: { frequencies: rope } });
+    const inner = experts === undefined ? shape.feedForward : 0;
+    super(reader, {
+      shape: { ...shape, feedForward: inner },
+      mixture: experts,
+      ropes: { frequencies: rope },
+    });
     this.#embeddingScale = (reader.optionalPositive("embedding_scale") ?? 1) / residualScale;
     this.#logitFactor = 1 / reader.positive("logit_scale");
     this.#rope =
@@ -46,7 +51,7 @@ export class Granite extends Decoder {
     this.#layers = this.layers((prefix) => {
       const attention = declareSelfAttention(weights, prefix, width, shape);
       return experts === undefined
-        ? { attention, feedForward: declareFeedForward(weights, prefix, width, shape.feedForward) }
+        ? { attention, feedForward: declareFeedForward(weights, prefix, width, inner) }
         : { attention, mixture: declareMixture(weights, prefix, width, experts) };
     });
   }

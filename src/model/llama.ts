@@ -24,13 +24,18 @@ export class Llama extends Decoder {
     const experts = readMixture(reader, routing, shape.feedForward);
     const divisors = tensorValues(file, "rope_freqs.weight");
     const rope = readRope(reader, { headWidth: shape.headWidth, pairs: "neighbours", divisors });
-    super(reader, { shape, mixture: experts, ropes: { frequencies: rope } });
+    const inner = experts === undefined ? shape.feedForward : 0;
+    super(reader, {
+      shape: { ...shape, feedForward: inner },
+      mixture: experts,
+      ropes: { frequencies: rope },
+    });
     const { weights } = this;
     const { width } = this.config;
     this.#layers = this.layers((prefix) => {
       const attention = declareSelfAttention(weights, prefix, width, shape);
       return experts === undefined
-        ? { attention, feedForward: declareFeedForward(weights, prefix, width, shape.feedForward) }
+        ? { attention, feedForward: declareFeedForward(weights, prefix, width, inner) }
         : { attention, mixture: declareMixture(weights, prefix, width, experts) };
     });
   }

@@ -17,7 +17,7 @@ export interface MixtureShape {
   readonly activation?: Activation;
   /** Width of one expert. */
   readonly feedForward: number;
-  /** Width of the expert that takes every row. */
+  /** Width of the expert that takes every row; 0 without one. */
   readonly sharedFeedForward: number;
 }
 
@@ -45,11 +45,16 @@ export function readMixture(
   return {
     routing: { ...choice, experts, used, scale: reader.positive("expert_weights_scale", 1) },
     feedForward,
-    sharedFeedForward:
-      reader.optionalCount("expert_shared_feed_forward_length", feedForwardMax) ||
-      denseFeedForward(reader) ||
-      feedForward,
+    sharedFeedForward: hasSharedExpert(reader)
+      ? reader.optionalCount("expert_shared_feed_forward_length", feedForwardMax) ||
+        denseFeedForward(reader) ||
+        feedForward
+      : 0,
   };
+}
+
+function hasSharedExpert({ file }: ConfigReader): boolean {
+  return file.tensors.some(({ name }) => name.endsWith(".ffn_up_shexp.weight"));
 }
 
 /** Of blocks that are none; 0 if the file does not say, or not one for all. */

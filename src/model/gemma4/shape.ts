@@ -66,13 +66,16 @@ function checkLenders(
 }
 
 /** What activations of all layers fit into. */
-export function largest(shapes: readonly DecoderShape[]): DecoderShape {
+export function largest(shapes: readonly DecoderShape[], embeddingWidth: number): DecoderShape {
   const most = (of: (shape: DecoderShape) => number) => Math.max(...shapes.map(of));
   return {
     heads: most((shape) => shape.heads),
     kvHeads: most((shape) => shape.kvHeads),
     headWidth: most((shape) => shape.headWidth),
-    feedForward: most((shape) => shape.feedForward),
+    feedForward: Math.max(
+      embeddingWidth,
+      most((shape) => shape.feedForward),
+    ),
     epsilon: shapes[0]?.epsilon ?? 0,
     scale: 1,
   };
