@@ -128,9 +128,10 @@ function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } 
   const { headWidth, valueWidth = headWidth, queryStride = headWidth, rotary, query } = rope;
   const { rotated = query, queryNorm, keyNorm } = rope;
   invariant(
-    headWidth % 2 === 0 && valueWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
-    `rope: ${rotary} of ${headWidth}, values of ${valueWidth}`,
+    headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
+    `rope: ${rotary} of ${headWidth}`,
   );
+  invariant(valueWidth % 2 === 0, `rope: values of ${valueWidth}`);
   invariant(rotated !== query || queryStride === headWidth, "rope: queries cannot stay in place");
   for (const norm of [queryNorm, keyNorm])
     invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);

@@ -43,10 +43,8 @@ export interface Swiglu {
 export function swiglu(context: KernelContext, args: Swiglu): void {
   const { gate, up, y, rowSwitch, step, rowCapacity, width } = args;
   const { activation = "silu", upStride = width } = args;
-  invariant(
-    width % 4 === 0 && upStride % 4 === 0,
-    `swiglu: width ${width} of ${upStride} is no multiple of 4`,
-  );
+  invariant(width % 4 === 0, `swiglu: width ${width} is no multiple of 4`);
+  invariant(upStride % 4 === 0, `swiglu: stride ${upStride} is no multiple of 4`);
   launch(context, swigluKernel, {
     shader: "swiglu",
     constants: [workgroup, rowSwitch === undefined ? 0 : 1, activations[activation]],
