@@ -28,8 +28,9 @@ layout(constant_id = 3) const uint COLUMNS = 1;
 layout(constant_id = 4) const uint PASSES = 1;
 layout(constant_id = 5) const uint WIDTH = 256;  // of x
 layout(constant_id = 6) const bool NORM = false;
-layout(constant_id = 7) const uint ACTIVATION_FUNCTION = 0;  // 0: not gated
+layout(constant_id = 7) const bool GATED = false;
 layout(constant_id = 8) const bool QUANTIZE = false;
+layout(constant_id = 9) const uint ACTIVATION = 0;  // of the gate
 #include "include/reduce.glsl"
 #include "include/activations.glsl"
 #include "include/gate.glsl"
@@ -49,7 +50,6 @@ layout(push_constant, std430) uniform Parameters {
 };
 #include "include/product_flags.glsl"
 
-const bool GATED = ACTIVATION_FUNCTION != 0;
 const uint TEAMS = WORKGROUP / LANES;
 const uint ROW_BLOCKS = WIDTH / BLOCK_VALUES;
 const uint UNITS = WIDTH / UNIT_VALUES;
@@ -121,9 +121,7 @@ void main() {
         [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
             [[unroll]] for (uint r = 0; r < ROWS; r++) {
                 float value = clusterSum(sums[r][c], LANES);
-                if (GATED) {
-                    value = activate(value, ACTIVATION_FUNCTION) * clusterSum(upSums[r][c], LANES);
-                }
+                if (GATED) value = activated(value, clusterSum(upSums[r][c], LANES));
                 const uint row = firstRow + r;
                 const uint column = firstColumn + c;
                 if (lane != 0) continue;

@@ -135,7 +135,9 @@ class Bench implements Disposable {
     const count = this.#maxTokens;
     const tokS = count / (median(runs.map(({ ms }) => ms)) / 1000);
     const bytesPerStep =
-      engine.model.stepBytes + (depth + count / 2) * engine.plan.cacheBytesPerToken;
+      engine.model.stepBytes +
+      engine.plan.stateBytes +
+      (depth + count / 2) * engine.plan.cacheBytesPerToken;
     const share = (tokS * bytesPerStep) / readBytesPerSecond;
     return {
       depth,

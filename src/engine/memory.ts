@@ -1,6 +1,6 @@
 /**
- * The device memory of an engine beside the weights: cache, activations, tables, the step buffer,
- * the read-back.
+ * The device memory of an engine beside the weights: cache, recurrent state, activations, tables,
+ * the step buffer, the read-back.
  */
 import { invariant } from "../errors.ts";
 import { stepBytes, type StepShape } from "../kernels/step.ts";
@@ -8,7 +8,13 @@ import type { Model } from "../model/model.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup, type Piece } from "../vulkan/memory.ts";
-import { activationPieces, cacheBlockCount, cachePieces, type MemoryPlan } from "./plan.ts";
+import {
+  activationPieces,
+  cacheBlockCount,
+  cachePieces,
+  statePieces,
+  type MemoryPlan,
+} from "./plan.ts";
 import type { PassMemory } from "./programs.ts";
 
 export interface EngineMemory extends PassMemory {
@@ -29,15 +35,17 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     return group.slices;
   };
   try {
-    const { contextTokens, rowCapacity, outputCapacity } = plan;
+    const { contextTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
     const caches = allocate(
       "device",
       cachePieces(model, contextTokens),
       "the cache of keys and values",
     );
+    const statePlan = statePieces(model, sequenceCapacity);
+    const states = allocate("device", statePlan, "the state of recurrent layers");
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
-    const shape = { rowCapacity, sequenceCapacity: 1, tableStride: cacheBlockCount(contextTokens) };
+    const shape = { rowCapacity, sequenceCapacity, tableStride: cacheBlockCount(contextTokens) };
     const [step] = allocate(
       "step",
       [{ label: "step", byteSize: stepBytes(shape) }],
@@ -46,7 +54,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
     const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
-    const { layerCount } = model.cache;
+    const layerCount = model.cache.layers.length;
     const attentionParts = present(named.get("attention parts"));
     gpu.run("counters", (program) => program.fill(attentionParts));
     return {
@@ -58,11 +66,14 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       ),
       keyCaches: caches.slice(0, layerCount),
       valueCaches: caches.slice(layerCount),
+      states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),
       logits: present(named.get("logits")),
       attentionParts,
       readback: present(readback),
+      contextTokens,
+      sequenceCapacity,
     };
   } catch (error) {
     for (const group of groups) group.free();

@@ -16,6 +16,8 @@ export interface MemoryPlan {
   readonly cacheBytesPerToken: number;
   readonly contextTokens: number;
   readonly cacheBytes: number;
+  /** Of recurrent layers, which hold state and no keys and values. */
+  readonly stateBytes: number;
   readonly activationBytes: number;
   readonly totalBytes: number;
   /** What the device had free, less the margin. */
@@ -24,11 +26,14 @@ export interface MemoryPlan {
   readonly rowCapacity: number;
   /** Rows whose logits can be had from one step. */
   readonly outputCapacity: number;
+  /** Sequences that have a block table and state. */
+  readonly sequenceCapacity: number;
 }
 
 /** Left to the desktop and to other programs: what users of other engines found enough. */
 const marginBytes = 512 << 20;
 const rowsMax = 512;
+const sequencesMax = 1;
 /** Logits of many positions at once are for perplexity alone. */
 const logitsBytesMax = 64 << 20;
 /** Sequences that decode side by side want one output each. */
@@ -54,9 +59,9 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
   const weightBytes = weights.blocks.reduce((sum, byteSize) => sum + byteSize, 0);
   const freeBytes = freeDeviceBytes(device, capabilities.kind === "cpu" ? 0 : marginBytes);
   const activationBytes = piecesBytes(activationPieces(model, rowsMax, outputCapacityOf(model)));
+  const stateBytes = piecesBytes(statePieces(model, sequencesMax));
   const perToken = cacheBytesPerToken(model);
-  const room = freeBytes - weightBytes - activationBytes;
-  const fitting = Math.floor(room / (perToken * blockTokens)) * blockTokens;
+  const fitting = fittingTokens(model, freeBytes - weightBytes - activationBytes - stateBytes);
   const wanted = contextTokens ?? Math.min(config.contextLength, Math.max(fitting, 0));
   const granted = roundUp(wanted, blockTokens);
   const least = Math.min(contextTokensMin, config.contextLength);
@@ -64,6 +69,7 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
     throw doesNotFit(model, device, {
       weightBytes,
       activationBytes,
+      stateBytes,
       perToken,
       freeBytes,
       fitting,
@@ -75,28 +81,48 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
     weightBytes,
     activationBytes,
     cacheBytes,
+    stateBytes,
     freeBytes,
     cacheBytesPerToken: perToken,
     contextTokens: wanted,
-    totalBytes: weightBytes + activationBytes + cacheBytes,
+    totalBytes: weightBytes + activationBytes + cacheBytes + stateBytes,
     rowCapacity: rowsMax,
     outputCapacity: outputCapacityOf(model),
+    sequenceCapacity: sequencesMax,
   };
 }
 
 /** Keys and values in half precision. */
 export function cacheBytesPerToken({ cache }: Model): number {
-  return product([cache.layerCount, cache.kvHeads, cache.headWidth, 2, 2]);
+  return cache.layers.reduce(
+    (sum, { kvHeads, headWidth }) => sum + product([kvHeads, headWidth, 2, 2]),
+    0,
+  );
+}
+
+/** Tokens of cache that there is room for, in whole blocks. */
+function fittingTokens(model: Model, roomBytes: number): number {
+  const perToken = cacheBytesPerToken(model);
+  // Without attention every length fits.
+  if (perToken === 0) return roomBytes > 0 ? roundUp(model.config.contextLength, blockTokens) : 0;
+  return Math.floor(roomBytes / (perToken * blockTokens)) * blockTokens;
+}
+
+/** The state of recurrent layers, by its name in the model. */
+export function statePieces({ states }: Model, sequenceCapacity: number): Piece[] {
+  return Object.entries(states).map(([label, bytes]) => ({
+    label,
+    byteSize: sequenceCapacity * bytes,
+  }));
 }
 
 /** All key caches, then all value caches, by layer. */
 export function cachePieces({ cache }: Model, contextTokens: number): Piece[] {
   const tokens = roundUp(contextTokens, blockTokens);
-  const byteSize = product([tokens, cache.kvHeads, cache.headWidth, 2]);
   return ["keys", "values"].flatMap((kind) =>
-    Array.from({ length: cache.layerCount }, (_unused, i) => ({
+    cache.layers.map(({ kvHeads, headWidth }, i) => ({
       label: `${kind} of layer ${i}`,
-      byteSize,
+      byteSize: product([tokens, kvHeads, headWidth, 2]),
     })),
   );
 }
@@ -114,7 +140,7 @@ export function activationPieces(
     })),
     { label: "workspace", byteSize: rowCapacity * model.workspace * 4 },
     { label: "logits", byteSize: outputCapacity * model.config.vocabularySize * 4 },
-    { label: "attention parts", byteSize: attentionPartBytes(model.attention) },
+    { label: "attention parts", byteSize: attentionPartBytes(model.attentions) },
   ];
 }
 
@@ -130,6 +156,7 @@ function piecesBytes(pieces: readonly Piece[]): number {
 interface Shortage {
   readonly weightBytes: number;
   readonly activationBytes: number;
+  readonly stateBytes: number;
   readonly perToken: number;
   readonly freeBytes: number;
   readonly fitting: number;
@@ -137,12 +164,16 @@ interface Shortage {
 }
 
 function doesNotFit(model: Model, device: Device, shortage: Shortage): UserError {
-  const { weightBytes, activationBytes, perToken, freeBytes, fitting, wanted } = shortage;
+  const { weightBytes, activationBytes, stateBytes, perToken, freeBytes, fitting, wanted } =
+    shortage;
   const tokens = Math.max(wanted, contextTokensMin);
-  const need = weightBytes + activationBytes + tokens * perToken;
-  const parts =
-    `${formatBytes(weightBytes)} of weights, ${formatBytes(activationBytes)} of activations, ` +
-    `${formatBytes(tokens * perToken)} for ${tokens} tokens`;
+  const need = weightBytes + activationBytes + stateBytes + tokens * perToken;
+  const parts = [
+    `${formatBytes(weightBytes)} of weights`,
+    `${formatBytes(activationBytes)} of activations`,
+    ...(stateBytes > 0 ? [`${formatBytes(stateBytes)} of recurrent state`] : []),
+    `${formatBytes(tokens * perToken)} for ${tokens} tokens`,
+  ].join(", ");
   const remedy =
     fitting >= contextTokensMin
       ? `shorten the context with -c ${fitting}`

@@ -13,11 +13,14 @@ export interface PassMemory {
   readonly workspace: BufferSlice;
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
+  readonly states: Readonly<Record<string, BufferSlice>>;
   readonly tables: Readonly<Record<string, BufferSlice>>;
   readonly logits: BufferSlice;
   readonly attentionParts: BufferSlice;
   /** Where the host reads the logits. */
   readonly readback: BufferSlice;
+  readonly contextTokens: number;
+  readonly sequenceCapacity: number;
 }
 
 export interface RecordedPass {

@@ -86,14 +86,12 @@ export function attentionSplits(context: KernelContext, args: Attention): number
   return Math.min(wanted, teamOf(context).lanes);
 }
 
-/** Bytes of the scratch for unfinished results and for counting who has finished. */
-export function attentionPartBytes({
-  heads,
-  kvHeads,
-  headWidth,
-  valueWidth = headWidth,
-}: AttentionShape): number {
-  return counterBytes(kvHeads) + workgroupsWanted * (heads / kvHeads) * partFloats(valueWidth) * 4;
+/** Bytes of the scratch for unfinished results and, at its end, for counting who has finished. */
+export function attentionPartBytes(shapes: readonly AttentionShape[]): number {
+  const most = (of: (shape: AttentionShape) => number) => Math.max(0, ...shapes.map(of));
+  const floats = ({ heads, kvHeads, headWidth, valueWidth = headWidth }: AttentionShape) =>
+    workgroupsWanted * (heads / kvHeads) * partFloats(valueWidth);
+  return most(floats) * 4 + most(({ kvHeads }) => counterBytes(kvHeads));
 }
 
 /** Maximum and total of the weights, padded, then the weighted sum. */
@@ -129,10 +127,10 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
   invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
   const group = heads / kvHeads;
   const partBytes = rowCapacity * heads * splits * partFloats(valueWidth) * 4;
-  const firstPart = counterBytes(kvHeads);
+  const counters = counterBytes(kvHeads);
   const team = teamOf(context);
   invariant(splits <= team.lanes, `attention: ${splits} splits of ${team.lanes}`);
-  invariant(splits === 1 || parts.byteSize >= firstPart + partBytes, `attention: ${splits} splits`);
+  invariant(splits === 1 || parts.byteSize >= partBytes + counters, `attention: ${splits} splits`);
   launch(context, attentionKernel, {
     shader: `attention.${team.reduction}`,
     constants: [
@@ -162,8 +160,8 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       cap: cap ?? 0,
       ...(sinks && { sinks: sinks.data }),
       ...(splits > 1 && {
-        counters: subslice(parts, 0, firstPart),
-        parts: subslice(parts, firstPart, partBytes),
+        parts: subslice(parts, 0, partBytes),
+        counters: subslice(parts, parts.byteSize - counters, counters),
       }),
     },
     groups: [kvHeads, rowCapacity, splits],

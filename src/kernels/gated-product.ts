@@ -13,7 +13,8 @@ import { normedProductsFloats, prepareRows, type NormedRows } from "./normed-pro
 export interface GatedProduct extends NormedRows {
   readonly gate: Matrix;
   readonly up: Matrix;
-  readonly activation: GateFunction;
+  /** Of the gate; SiLU by default. */
+  readonly gateFunction?: GateFunction | undefined;
   /** [rowCapacity, gate.rows], written as `reader` will read it. */
   readonly y: BufferSlice;
   /** The matrix of the second half. */
@@ -38,10 +39,10 @@ export function gatedProduct(context: KernelContext, args: GatedProduct): void {
 
 /** All in one dispatch, or in two if several rows have to be normalized first. */
 function gatedLinear(context: KernelContext, args: GatedProduct): void {
-  const { gate, up, y, reader, activation, step, rowCapacity, deterministic } = args;
+  const { gate, up, y, reader, step, rowCapacity, deterministic, gateFunction = "silu" } = args;
   const product = {
     w: gate,
-    gated: { up, gate: activation },
+    gated: { up, gate: gateFunction },
     activation: activationKind(context, { w: gate, rowCapacity, deterministic }),
     y,
     yActivation: activationKind(context, { w: reader, rowCapacity, deterministic }),
@@ -56,7 +57,8 @@ function gatedLinear(context: KernelContext, args: GatedProduct): void {
 }
 
 function gatedInSteps(context: KernelContext, args: GatedProduct): void {
-  const { gate, up, y, reader, activation, step, rowCapacity, deterministic, workspace } = args;
+  const { gate, up, y, reader, step, rowCapacity, deterministic, workspace } = args;
+  const { gateFunction: activation = "silu" } = args;
   const rows = { step, rowCapacity };
   const width = gate.rows;
   const byteSize = rowCapacity * width * 4;

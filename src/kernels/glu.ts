@@ -10,8 +10,10 @@ export const gluKernel = defineKernel("glu", {
   gate: reads,
   up: reads,
   y: writes,
+  switch: reads,
   step: reads,
   width: u32,
+  upStride: u32,
 });
 
 const workgroup = 64;
@@ -20,23 +22,29 @@ export interface Glu {
   /** [rowCapacity, width] */
   readonly gate: BufferSlice;
   readonly up: BufferSlice;
-  readonly activation: GateFunction;
   /** [rowCapacity, width], written; may be `gate`. */
   readonly y: BufferSlice;
+  /** [rowCapacity]: each row is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly width: number;
+  /** Of the gate; SiLU by default. */
+  readonly activation?: GateFunction;
+  /** Floats from a row of `up` to the next; `width` by default. */
+  readonly upStride?: number;
 }
 
-/** y = act(gate) ⊙ up */
 export function glu(context: KernelContext, args: Glu): void {
-  const { gate, up, activation, y, step, rowCapacity, width } = args;
+  const { gate, up, y, rowSwitch, step, rowCapacity, width } = args;
+  const { activation = "silu", upStride = width } = args;
   invariant(width % 4 === 0, `glu: width ${width} is no multiple of 4`);
+  invariant(upStride % 4 === 0, `glu: stride ${upStride} is no multiple of 4`);
   launch(context, gluKernel, {
     shader: "glu",
-    constants: [workgroup, gateNumber(activation)],
-    parameters: { gate, up, y, step, width },
-    groups: [ceilDiv((rowCapacity * width) / 4, workgroup)],
-    label: activation,
+    constants: [workgroup, rowSwitch === undefined ? 0 : 1, gateNumber(activation)],
+    parameters: { gate, up, y, step, width, upStride, ...(rowSwitch && { switch: rowSwitch }) },
+    groups: [ceilDiv(width / 4, workgroup), rowCapacity],
+    label: `${activation} gate`,
   });
 }

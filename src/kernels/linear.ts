@@ -99,8 +99,9 @@ export function linear(context: KernelContext, args: Linear): void {
       tuning.passes,
       width,
       norm === undefined ? 0 : 1,
-      gated === undefined ? 0 : gateNumber(gated.gate),
+      gated === undefined ? 0 : 1,
       quantizes ? 1 : 0,
+      gated === undefined ? 0 : gateNumber(gated.gate),
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -138,13 +139,18 @@ function unitValues(dtype: DType): number {
   return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
 }
 
+/** Invocations of a team that share a row: no more than there are units in it. */
+export function rowLanes(w: Matrix, teamLanes: number): number {
+  let lanes = teamLanes;
+  while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;
+  return lanes;
+}
+
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const columns = Math.min(rowCapacity, linearRowsMax);
   const { lanes: teamLanes } = teamOf(context);
-  let lanes = teamLanes;
-  // No more lanes than there are units in a row.
-  while (lanes > 1 && lanes / 2 >= w.columns / unitValues(w.dtype)) lanes /= 2;
+  const lanes = rowLanes(w, teamLanes);
   const rows = columns > 2 ? 1 : 2;
   const isCpu = context.capabilities.kind === "cpu";
   // What precedes the product is done by every workgroup, so it must have enough to do.

@@ -4,7 +4,7 @@ import { ceilDiv } from "../math.ts";
 import { isComputable, type Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
-import { activationKind, linearRowsMax, type Reader } from "./activations.ts";
+import { activationKind, linearRowsMax, type ActivationKind, type Reader } from "./activations.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
 import { productFlags } from "./product-flags.ts";
@@ -21,8 +21,10 @@ export const matmulKernel = defineKernel("matmul", {
 });
 
 export interface Matmul extends Reader {
-  /** [rowCapacity, width], as `activationKind` says for this product. */
+  /** [rowCapacity, width], as `activation` says. */
   readonly x: BufferSlice;
+  /** What `activationKind` says by default. */
+  readonly activation?: ActivationKind;
   /** [rowCapacity, rows], written, or added to with `accumulate`. */
   readonly y: BufferSlice;
   readonly bias?: Vector | undefined;
@@ -37,13 +39,14 @@ const tileColumns = 32;
 
 /** y = W · x (+ bias) (+ y) */
 export function matmul(context: KernelContext, product: Matmul): void {
-  const { rowCapacity } = product;
-  if (isLinear(context, product)) {
-    linear(context, { ...product, activation: activationKind(context, product) });
-  } else {
-    matmulTiles(context, product);
-  }
+  const { w, rowCapacity, activation = activationKind(context, product) } = product;
   invariant(rowCapacity > 0, "matmul of no rows");
+  if (isLinear(context, product)) {
+    linear(context, { ...product, activation });
+    return;
+  }
+  invariant(activation === "float", `matmul ${w.name}: tiles of ${activation}`);
+  matmulTiles(context, product);
 }
 
 /** Whether the rows are so few that one pass over the weights serves all of them. */

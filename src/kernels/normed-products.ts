@@ -40,7 +40,8 @@ export function normedProductsFloats(width: number): number {
 
 /** y = W · norm(x) + bias, for each product. */
 export function normedProducts(context: KernelContext, args: NormedProducts): void {
-  const { norm, epsilon, x, products, step, rowCapacity, deterministic, outputs = false } = args;
+  const { norm, epsilon, x, products, outputs = false } = args;
+  const { step, rowCapacity, deterministic } = args;
   if (rowCapacity === 1 && !deterministic) {
     const one = { x, norm: { weight: norm, epsilon }, step, rowCapacity, outputs };
     for (const { w, bias, y } of products) {
@@ -63,9 +64,11 @@ export function normedProducts(context: KernelContext, args: NormedProducts): vo
 /** Normalizes rows once for each kind of activation that the matrices read; returns where they are. */
 export function prepareRows(
   context: KernelContext,
-  { x, norm, epsilon, workspace, step, rowCapacity, deterministic, outputs = false }: NormedRows,
+  args: NormedRows,
   readers: readonly Matrix[],
 ): (w: Matrix) => BufferSlice {
+  const { x, norm, epsilon, workspace, outputs = false } = args;
+  const { step, rowCapacity, deterministic } = args;
   const kindOf = (w: Matrix) => activationKind(context, { w, rowCapacity, deterministic });
   const kinds = new Set(readers.map(kindOf));
   const byteSize = rowCapacity * norm.length * 4;
@@ -75,7 +78,8 @@ export function prepareRows(
   } as const satisfies Record<ActivationKind, BufferSlice>;
   const rows = { step, rowCapacity };
   if (kinds.has("float") || outputs) {
-    rmsNorm(context, { x, weight: norm, y: memory.float, epsilon, gather: outputs, ...rows });
+    const y = memory.float;
+    rmsNorm(context, { x, weight: norm, y, epsilon, gather: outputs, ...rows });
   }
   if (kinds.has("int8")) {
     const width = norm.length;

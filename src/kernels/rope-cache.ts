@@ -1,8 +1,13 @@
-/** Rotary embedding of queries and keys, and the write of keys and values into the paged cache. */
+/**
+ * Rotary embedding of queries and keys, with their norms where a model has these, and the write of
+ * keys and values into the paged cache.
+ */
 import { invariant } from "../errors.ts";
+import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { teamOf } from "./reduction.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
   query: updates,
@@ -11,31 +16,26 @@ export const ropeCacheKernel = defineKernel("rope_cache", {
   keyCache: writes,
   valueCache: writes,
   frequencies: reads,
+  queryNorm: reads,
+  keyNorm: reads,
   step: reads,
   heads: u32,
   kvHeads: u32,
   headWidth: u32,
+  valueWidth: u32,
+  queryStride: u32,
   rotary: u32,
   magnitude: f32,
+  epsilon: f32,
+  temperature: f32,
+  temperatureSpan: u32,
 });
 
-export interface RopeCache {
-  /** [rowCapacity, heads, headWidth], rotated in place. */
-  readonly query: BufferSlice;
-  /** [rowCapacity, kvHeads, headWidth] */
-  readonly key: BufferSlice;
-  readonly value: BufferSlice;
-  /** [blocks, kvHeads, blockTokens, headWidth] halves. */
-  readonly keyCache: BufferSlice;
-  readonly valueCache: BufferSlice;
-  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`). */
-  readonly frequencies: BufferSlice;
-  readonly step: BufferSlice;
-  readonly rowCapacity: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headWidth: number;
-  /** Leading values of a head that are rotated. */
+/** How positions turn the heads of queries and keys. */
+export interface Rotation {
+  /** [rotary / 2] 64-bit fractions of a turn (`rotaryTurns`); may be left out if `rotary` is 0. */
+  readonly frequencies?: BufferSlice | undefined;
+  /** Leading values of a head that are rotated; 0 hides positions from the layer. */
   readonly rotary: number;
   /** Which values form a pair: neighbours, or i and i + rotary / 2. */
   readonly pairs: "neighbours" | "halves";
@@ -43,20 +43,94 @@ export interface RopeCache {
   readonly magnitude?: number;
 }
 
+export interface RopeCache extends Rotation {
+  /** [rowCapacity, heads, queryStride], of which the first headWidth values are rotated in place. */
+  readonly query: BufferSlice;
+  /** Values from one query head to the next; `headWidth` by default. */
+  readonly queryStride?: number;
+  /**
+   * [rowCapacity, kvHeads, headWidth]; nothing is stored without it: the layer reads the cache of
+   * another.
+   */
+  readonly key: BufferSlice | undefined;
+  /** [rowCapacity, kvHeads, valueWidth]; may be `key`, which is stored as it was. */
+  readonly value: BufferSlice | undefined;
+  /** [headWidth]: RMS normalization of each query head, before its rotation. */
+  readonly queryNorm?: Vector | undefined;
+  /** The same for keys. */
+  readonly keyNorm?: Vector | undefined;
+  /** RMS normalization of each value head, without weights. */
+  readonly normValue?: boolean;
+  /** Of all norms. */
+  readonly epsilon?: number;
+  /** [blocks, kvHeads, blockTokens, headWidth] halves. */
+  readonly keyCache: BufferSlice;
+  /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
+  readonly valueCache: BufferSlice;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headWidth: number;
+  /** `headWidth` by default. */
+  readonly valueWidth?: number;
+  readonly temperature?: Temperature | undefined;
+}
+
+/** A query at position p grows by 1 + scale · ln(⌊p / span⌋ + 1). */
+export interface Temperature {
+  readonly scale: number;
+  readonly span: number;
+}
+
+/** Invocations that rotate a head, where a team is no larger. */
+const workgroupMin = 32;
+
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
-  const { rowCapacity, pairs, magnitude = 1, ...parameters } = rope;
-  const { heads, kvHeads, headWidth, rotary } = rope;
+  const { query, queryStride, rowCapacity } = checked(rope);
+  const { key, value = key, keyCache, valueCache, frequencies, step, temperature } = rope;
+  const { queryNorm, keyNorm, normValue = false, epsilon = 0 } = rope;
+  const { heads, kvHeads, headWidth, valueWidth = headWidth, rotary, pairs, magnitude = 1 } = rope;
+  const { reduction, lanes, subgroupSize } = teamOf(context);
+  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
+  launch(context, ropeCacheKernel, {
+    shader: `rope_cache.${reduction}`,
+    constants: [Math.max(lanes, workgroupMin), ...flags.map(Number)],
+    subgroupSize,
+    parameters: {
+      query,
+      ...(key && value && { key, value, keyCache, valueCache }),
+      ...(frequencies && { frequencies }),
+      ...(queryNorm && { queryNorm: queryNorm.data }),
+      ...(keyNorm && { keyNorm: keyNorm.data }),
+      step,
+      heads,
+      kvHeads,
+      headWidth,
+      valueWidth,
+      queryStride,
+      rotary,
+      magnitude,
+      epsilon,
+      temperature: temperature?.scale ?? 0,
+      temperatureSpan: temperature?.span ?? 1,
+    },
+    groups: [rowCapacity, heads + (key === undefined ? 0 : 2 * kvHeads)],
+    label: "rope and cache",
+  });
+}
+
+function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } {
+  const { headWidth, valueWidth = headWidth, queryStride = headWidth, rotary } = rope;
+  const { queryNorm, keyNorm } = rope;
   invariant(
     headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
     `rope: ${rotary} of ${headWidth}`,
   );
-  launch(context, ropeCacheKernel, {
-    shader: "rope_cache",
-    constants: [32, pairs === "neighbours" ? 1 : 0],
-    parameters: { ...parameters, magnitude },
-    groups: [rowCapacity, heads + 2 * kvHeads],
-    label: "rope and cache",
-  });
+  invariant(valueWidth % 2 === 0, `rope: values of ${valueWidth}`);
+  for (const norm of [queryNorm, keyNorm])
+    invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
+  return { ...rope, queryStride };
 }
 
 /**

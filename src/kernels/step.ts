@@ -8,10 +8,10 @@ import { product } from "../math.ts";
 /** Positions in a block of the paged cache; BLOCK_TOKENS in shaders/include/cache.glsl. */
 export const blockTokens = 32;
 
-/** Row count, output count, row capacity, table stride. */
-const headerWords = 4;
-/** Tokens, positions, sequences, output rows. */
-const wordsPerRow = 4;
+/** Row count, output count, row capacity, table stride, run count. */
+const headerWords = 5;
+/** Tokens, positions, sequences, output rows, first rows of runs. */
+const wordsPerRow = 5;
 
 export interface StepShape {
   /** The most rows that a step brings. */
@@ -32,7 +32,10 @@ export function stepBytes({ rowCapacity, sequenceCapacity, tableStride }: StepSh
   return 4 * (headerWords + wordsPerRow * rowCapacity + product([sequenceCapacity, tableStride]));
 }
 
-/** Writes a step's rows and the indices of the rows whose logits are wanted. */
+/**
+ * Writes a step's rows and the indices of the rows whose logits are wanted. Rows of one sequence
+ * must stand next to each other, in order of position: state goes from one to the next.
+ */
 export function writeStep(
   words: Uint32Array,
   { rowCapacity, tableStride }: StepShape,
@@ -47,11 +50,16 @@ export function writeStep(
   words[1] = outputRows.length;
   words[2] = rowCapacity;
   words[3] = tableStride;
+  let runCount = 0;
   rows.forEach(({ token, position, sequence }, i) => {
     words[headerWords + i] = token;
     words[headerWords + rowCapacity + i] = position;
     words[headerWords + 2 * rowCapacity + i] = sequence;
+    if (rows[i - 1]?.sequence === sequence) return;
+    words[headerWords + 4 * rowCapacity + runCount] = i;
+    runCount++;
   });
+  words[4] = runCount;
   outputRows.forEach((row, i) => {
     words[headerWords + 3 * rowCapacity + i] = row;
   });

@@ -31,10 +31,10 @@ const limits = {
 export class ConfigReader {
   readonly architecture: string;
   readonly metadata: Metadata;
-  readonly #file: GgufFile;
+  readonly file: GgufFile;
 
   constructor(file: GgufFile, architecture: string) {
-    this.#file = file;
+    this.file = file;
     this.metadata = file.metadata;
     this.architecture = architecture;
   }
@@ -49,6 +49,14 @@ export class ConfigReader {
     return value;
   }
 
+  /** An integer from 0 to `max`; 0 stands in for a missing key. */
+  optionalCount(key: string, max: number): number {
+    const full = this.#full(key);
+    const value = this.metadata.count(full) ?? 0;
+    if (value > max) throw this.bad(`metadata ${full} is ${value} and must be 0 to ${max}`);
+    return value;
+  }
+
   /** A positive, finite number. */
   positive(key: string, fallback?: number): number {
     const full = this.#full(key);
@@ -60,6 +68,12 @@ export class ConfigReader {
     return value;
   }
 
+  /** A positive, finite number, or undefined for a missing key and for 0, which means "none". */
+  optionalPositive(key: string): number | undefined {
+    const isAbsent = (this.optionalNumber(key) ?? 0) === 0;
+    return isAbsent ? undefined : this.positive(key);
+  }
+
   optionalNumber(key: string): number | undefined {
     return this.metadata.number(this.#full(key));
   }
@@ -68,11 +82,40 @@ export class ConfigReader {
     return this.metadata.string(this.#full(key));
   }
 
+  optionalFlag(key: string): boolean | undefined {
+    return this.metadata.boolean(this.#full(key));
+  }
+
+  /** Integers, one a layer: written as an array, or as one number that holds for all of them. */
+  counts(key: string, layerCount: number, { min, max }: { min: number; max: number }): number[] {
+    const full = this.#full(key);
+    const values = this.#list(full, layerCount);
+    if (values === undefined) throw this.bad(`metadata ${full} is missing`);
+    const wrong = values.find((value) => !Number.isInteger(value) || value < min || value > max);
+    if (wrong === undefined) return values;
+    throw this.bad(`metadata ${full} holds ${wrong} and must be ${min} to ${max}`);
+  }
+
+  /**
+   * Keys that a query of each layer sees; undefined where it sees all. Unless the file says which
+   * layers have a window, all but every `period`-th do.
+   */
+  windows(layerCount: number, period: number, fallback?: number): (number | undefined)[] {
+    const window = this.count("attention.sliding_window", limits.context, fallback);
+    const flags = this.#windowFlags(layerCount, period);
+    return flags.map((hasWindow) => (hasWindow ? window : undefined));
+  }
+
+  /** Numbers or booleans, which are 0 and 1. */
+  optionalNumbers(key: string): ArrayLike<number> | undefined {
+    return this.metadata.numbers(this.#full(key));
+  }
+
   /** What all architectures have. The vocabulary is as large as the embedding table. */
   common(): ModelConfig {
     return {
       architecture: this.architecture,
-      name: this.metadata.string("general.name") ?? this.#file.fileNames[0] ?? "",
+      name: this.metadata.string("general.name") ?? this.file.fileNames[0] ?? "",
       layerCount: this.count("block_count", limits.layers),
       contextLength: this.count("context_length", limits.context),
       width: this.count("embedding_length", limits.width),
@@ -92,20 +135,48 @@ export class ConfigReader {
   bad(message: string): UserError {
     return new UserError(
       "model",
-      `${this.#file.fileNames[0] ?? "model"}: ${message}`,
+      `${this.file.fileNames[0] ?? "model"}: ${message}`,
       "the file is damaged or made by a faulty converter; download it again",
+    );
+  }
+
+  /** Nothing is wrong with the file; its model is beyond what kernels are made for. */
+  unsupported(message: string): UserError {
+    return new UserError(
+      "model",
+      `${this.file.fileNames[0] ?? "model"}: ${message}`,
+      `zinc cannot run this ${this.architecture} model`,
     );
   }
 
   /** Padding rows behind the vocabulary are legal; a token without a row is not. */
   #vocabularySize(): number {
-    const rows = this.#file.tensor("token_embd.weight")?.dims[1] ?? 0;
+    const rows = this.file.tensor("token_embd.weight")?.dims[1] ?? 0;
     const tokens = this.metadata.strings("tokenizer.ggml.tokens")?.length;
     if (rows === 0) throw this.bad("tensor token_embd.weight is missing or no matrix");
     if (tokens !== undefined && tokens > rows) {
       throw this.bad(`the vocabulary has ${tokens} tokens and the embedding table ${rows} rows`);
     }
     return rows;
+  }
+
+  #windowFlags(layerCount: number, period: number): boolean[] {
+    const full = this.#full("attention.sliding_window_pattern");
+    if (this.metadata.get(full)?.type === "numbers")
+      return (this.#list(full, layerCount) ?? []).map((flag) => flag !== 0);
+    const every = this.metadata.count(full) ?? period;
+    return Array.from({ length: layerCount }, (_unused, i) => every === 0 || i % every < every - 1);
+  }
+
+  /** The numbers of an array, or as many times the one number that stands for all. */
+  #list(full: string, length: number): number[] | undefined {
+    if (this.metadata.get(full)?.type !== "numbers") {
+      const value = this.metadata.count(full);
+      return value === undefined ? undefined : Array.from({ length }, () => value);
+    }
+    const values = this.metadata.numbers(full) ?? [];
+    if (values.length >= length) return Array.from(values).slice(0, length);
+    throw this.bad(`metadata ${full} holds ${values.length} numbers for ${length} layers`);
   }
 
   #full(key: string): string {

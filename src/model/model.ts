@@ -8,16 +8,26 @@ import type { Weights } from "./weights.ts";
 
 /** The attention cache that a model needs. */
 export interface CacheShape {
-  /** Layers that keep keys and values. */
-  readonly layerCount: number;
+  /** Those that keep keys and values. */
+  readonly layers: readonly LayerCache[];
+}
+
+/** What one layer keeps of each token. */
+export interface LayerCache {
   readonly kvHeads: number;
+  /** Of keys and of values. */
   readonly headWidth: number;
 }
 
 /** The memory of one recorded pass. */
 export interface Pass {
-  /** The most rows that a step of this program brings. */
+  /**
+   * The most rows that a step of this program brings. Those of one sequence stand next to each
+   * other, in order of position.
+   */
   readonly rowCapacity: number;
+  /** Sequences that there is state and a block table for. */
+  readonly sequenceCapacity: number;
   /** The most rows whose logits are computed; 0 leaves the head out. */
   readonly outputCapacity: number;
   readonly step: BufferSlice;
@@ -28,6 +38,11 @@ export interface Pass {
   /** Per layer with a cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
+  /**
+   * Recurrent state by name (`Model.states`), each [sequenceCapacity, its floats]. Nobody clears
+   * it: a sequence whose row has position 0 begins without a past.
+   */
+  readonly states: Readonly<Record<string, BufferSlice>>;
   /** Small tables that the model computed (`Model.tables`), by name. */
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
@@ -36,16 +51,20 @@ export interface Pass {
   readonly attentionParts: BufferSlice;
   /** Results must not depend on the number of rows. */
   readonly deterministic: boolean;
+  /** Tokens that a sequence may have. */
+  readonly contextTokens: number;
 }
 
 export interface Model {
   readonly config: ModelConfig;
   readonly weights: Weights;
   readonly cache: CacheShape;
+  /** Bytes a sequence of what recurrent layers carry from row to row, by name. */
+  readonly states: Readonly<Record<string, number>>;
   /** Bytes of weights that a step of one row reads: the floor of decoding. */
   readonly stepBytes: number;
-  /** The largest of its attention layers: what unfinished attention needs room for. */
-  readonly attention: AttentionShape;
+  /** Of its attention layers, in no order: what attention needs room for. */
+  readonly attentions: readonly AttentionShape[];
   /** Floats a row of each activation. */
   readonly scratch: Readonly<Record<string, number>>;
   /** Floats a row that composed operations need for themselves. */
@@ -54,6 +73,11 @@ export interface Model {
   readonly tables: Readonly<Record<string, Uint8Array>>;
   /** Appends the whole forward pass to a program. */
   record(context: KernelContext, pass: Pass): void;
+}
+
+/** Layers that all keep the same. */
+export function evenCache(layerCount: number, layer: LayerCache): CacheShape {
+  return { layers: Array.from({ length: layerCount }, () => layer) };
 }
 
 /** The cache of the model's i-th layer that has one. */
@@ -67,11 +91,25 @@ export function cachesOf(
   return { keyCache, valueCache };
 }
 
+/** A recurrent state of the model. */
+export function stateOf(pass: Pass, name: string): BufferSlice {
+  const state = pass.states[name];
+  invariant(state !== undefined, `no state ${name}`);
+  return state;
+}
+
 /** A table of the model on the device. */
 export function tableOf(pass: Pass, name: string): BufferSlice {
   const table = pass.tables[name];
   invariant(table !== undefined, `no table ${name}`);
   return table;
+}
+
+/** An activation of a pass. */
+export function scratchSlice(pass: Pass, name: string): BufferSlice {
+  const slice = pass.scratch[name];
+  invariant(slice !== undefined, `no scratch ${name}`);
+  return slice;
 }
 
 /** The activations of a pass by the names that the model gave them. */

@@ -8,7 +8,14 @@ import type { TensorInfo } from "../gguf/tensor-info.ts";
 import { dequantize } from "../tensor/dequantize.ts";
 import type { DType } from "../tensor/dtype.ts";
 import { planeLayout } from "../tensor/planes.ts";
-import { isComputable, planesIn, type Matrix, type Vector } from "../tensor/tensor.ts";
+import {
+  isComputable,
+  planesIn,
+  rowRange,
+  valueRange,
+  type Matrix,
+  type Vector,
+} from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import type { Piece } from "../vulkan/memory.ts";
 
@@ -19,6 +26,8 @@ export interface DeclaredWeight {
   readonly kind: "matrix" | "vector";
   /** On the device. */
   readonly byteSize: number;
+  /** Experts that share the tensor evenly; 1 for what every row needs. */
+  readonly experts: number;
   place(slice: BufferSlice): void;
 }
 
@@ -41,40 +50,25 @@ export class Weights {
 
   /** W of y = W · x with these dimensions. */
   matrix(name: string, rows: number, columns: number): Matrix {
-    const known = this.#declared.get(name);
-    if (known !== undefined) return known.value as Matrix;
-    const tensor = this.#find(name, [columns, rows]);
-    if (tensor === undefined) return missingMatrix(name);
-    const dtype = this.#file.dtypeOf(tensor);
-    if (!isComputable(dtype, columns)) {
-      this.#problems.push(`${name} has rows of ${columns} ${dtype} values`);
-    }
-    let planes: readonly BufferSlice[] | undefined;
-    const value: Matrix = {
-      name,
-      dtype,
-      rows,
-      columns,
-      get planes() {
-        invariant(planes !== undefined, `${name} is not loaded`);
-        return planes;
-      },
-    };
-    this.#declared.set(name, {
-      tensor,
-      dtype,
-      value,
-      kind: "matrix",
-      byteSize: planeLayout(dtype, tensor.valueCount).byteSize,
-      place: (slice) => {
-        planes = planesIn(slice, dtype, tensor.valueCount);
-      },
-    });
-    return value;
+    return this.#matrix(name, rows, columns, 1);
   }
 
-  vector(name: string, length: number): Vector {
-    const tensor = this.#find(name, [length]);
+  /** The matrices of all experts as one of experts · rows rows, expert behind expert. */
+  experts(name: string, experts: number, rows: number, columns: number): Matrix {
+    return this.#matrix(name, rows, columns, experts);
+  }
+
+  /** Rows of a matrix that holds those of several: `total` in all. */
+  matrixRows(name: string, total: number, columns: number, first: number, rows: number): Matrix {
+    const whole = this.matrix(name, total, columns);
+    return whole.rows === 0 ? whole : rowRange(whole, first, rows);
+  }
+
+  /** `dims`: those of the tensor, if its values stand in a table. */
+  vector(name: string, length: number, dims: readonly number[] = [length]): Vector {
+    const known = this.#declared.get(name);
+    if (known !== undefined) return known.value as Vector;
+    const tensor = this.#find(name, dims);
     if (tensor === undefined) return missingVector(name);
     let data: BufferSlice | undefined;
     const value: Vector = {
@@ -90,6 +84,7 @@ export class Weights {
       value,
       dtype: this.#file.dtypeOf(tensor),
       kind: "vector",
+      experts: 1,
       byteSize: length * 4,
       place: (slice) => {
         data = slice;
@@ -98,20 +93,27 @@ export class Weights {
     return value;
   }
 
-  optionalVector(name: string, length: number): Vector | undefined {
-    return this.has(name) ? this.vector(name, length) : undefined;
+  optionalVector(name: string, length: number, dims?: readonly number[]): Vector | undefined {
+    return this.has(name) ? this.vector(name, length, dims) : undefined;
   }
 
-  /** The values of a small tensor, now; undefined if the file has none. */
-  values(name: string): Float32Array | undefined {
-    const tensor = this.#file.tensor(name);
-    if (tensor === undefined) return undefined;
-    return dequantize(this.#file.dtypeOf(tensor), this.#file.readTensorSync(tensor));
+  /** As `matrixRows`, of an optional vector. */
+  vectorValues(name: string, total: number, first: number, length: number): Vector | undefined {
+    const whole = this.optionalVector(name, total);
+    return whole === undefined || whole.length === 0 ? whole : valueRange(whole, first, length);
   }
 
   /** Bytes on the device of all weights that were declared so far. */
   get byteSize(): number {
     return [...this.#declared.values()].reduce((sum, { byteSize }) => sum + byteSize, 0);
+  }
+
+  /** Of these bytes, what one row needs if it goes to so many experts. */
+  activeByteSize(expertsUsed: number): number {
+    return [...this.#declared.values()].reduce(
+      (sum, { byteSize, experts }) => sum + byteSize * Math.min(1, expertsUsed / experts),
+      0,
+    );
   }
 
   /** Bytes on the device of one declared weight; 0 if there is none of that name. */
@@ -136,6 +138,42 @@ export class Weights {
     );
   }
 
+  #matrix(name: string, expertRows: number, columns: number, experts: number): Matrix {
+    const known = this.#declared.get(name);
+    if (known !== undefined) return known.value as Matrix;
+    const dims = experts === 1 ? [columns, expertRows] : [columns, expertRows, experts];
+    const tensor = this.#find(name, dims);
+    if (tensor === undefined) return missingMatrix(name);
+    const rows = experts * expertRows;
+    const dtype = this.#file.dtypeOf(tensor);
+    if (!isComputable(dtype, columns)) {
+      this.#problems.push(`${name} has rows of ${columns} ${dtype} values`);
+    }
+    let planes: readonly BufferSlice[] | undefined;
+    const value: Matrix = {
+      name,
+      dtype,
+      rows,
+      columns,
+      get planes() {
+        invariant(planes !== undefined, `${name} is not loaded`);
+        return planes;
+      },
+    };
+    this.#declared.set(name, {
+      tensor,
+      dtype,
+      value,
+      kind: "matrix",
+      experts,
+      byteSize: planeLayout(dtype, tensor.valueCount).byteSize,
+      place: (slice) => {
+        planes = planesIn(slice, dtype, tensor.valueCount);
+      },
+    });
+    return value;
+  }
+
   #find(name: string, dims: readonly number[]): TensorInfo | undefined {
     const tensor = this.#file.tensor(name);
     if (tensor === undefined) {
@@ -143,7 +181,7 @@ export class Weights {
       return undefined;
     }
     const matches =
-      dims.every((dim, i) => tensor.dims[i] === dim) &&
+      dims.every((dim, i) => (tensor.dims[i] ?? 1) === dim) &&
       tensor.dims.slice(dims.length).every((d) => d === 1);
     if (matches) return tensor;
     this.#problems.push(
@@ -151,6 +189,13 @@ export class Weights {
     );
     return undefined;
   }
+}
+
+/** The values of a small tensor, now; undefined if the file has none of that name. */
+export function tensorValues(file: GgufFile, name: string): Float32Array | undefined {
+  const tensor = file.tensor(name);
+  if (tensor === undefined) return undefined;
+  return dequantize(file.dtypeOf(tensor), file.readTensorSync(tensor));
 }
 
 /** Pieces of device memory for weights, in their order. */

@@ -2,7 +2,7 @@
 import { invariant } from "../errors.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { blockFormats, type DType } from "./dtype.ts";
-import { planeLayout } from "./planes.ts";
+import { planeFields, planeLayout } from "./planes.ts";
 
 /** W of y = W · x, row by row: `rows` outputs of `columns` inputs each. */
 export interface Matrix {
@@ -26,6 +26,43 @@ export function planesIn(slice: BufferSlice, dtype: DType, valueCount: number): 
   const layout = planeLayout(dtype, valueCount);
   invariant(slice.byteSize >= layout.byteSize, `${dtype} planes need ${layout.byteSize} bytes`);
   return layout.planes.map(({ offset, byteSize }) => subslice(slice, offset, byteSize));
+}
+
+/** Some rows of a matrix as a matrix, where a file keeps several in one. Nothing is copied. */
+export function rowRange(matrix: Matrix, firstRow: number, rows: number): Matrix {
+  const { dtype, columns, name } = matrix;
+  invariant(firstRow + rows <= matrix.rows, `${name} has ${matrix.rows} rows`);
+  const { blockValues } = blockFormats[dtype];
+  const part = (row: number, byteSize: number) => ((row * columns) / blockValues) * byteSize;
+  return {
+    name: `${name} from ${firstRow}`,
+    dtype,
+    rows,
+    columns,
+    get planes() {
+      return planeFields(dtype).map(({ byteSize }, i) => {
+        const plane = matrix.planes[i];
+        const offset = part(firstRow, byteSize);
+        // Kernels read planes in whole words, and the first plane 16 bytes at a time.
+        const isAligned = offset % (i === 0 ? 16 : 4) === 0;
+        invariant(plane !== undefined && isAligned, `${name} cannot be cut at row ${firstRow}`);
+        return subslice(plane, offset, part(rows, byteSize));
+      });
+    },
+  };
+}
+
+/** Some values of a vector as a vector. */
+export function valueRange(vector: Vector, first: number, length: number): Vector {
+  const { name } = vector;
+  invariant(first + length <= vector.length, `${name} has ${vector.length} values`);
+  return {
+    name: `${name} from ${first}`,
+    length,
+    get data() {
+      return subslice(vector.data, first * 4, length * 4);
+    },
+  };
 }
 
 /** Rows must be whole blocks, and whole 16-byte words for the types without blocks. */

@@ -33,7 +33,8 @@ const inputs: readonly AttentionInput[] = [
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250 },
   { headWidth: 256, group: 8, position: 150, splits: 3, window: 40, gated: true },
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
-  { headWidth: 64, valueWidth: 32, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
+  { headWidth: 64, valueWidth: 48, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
+  { headWidth: 64, valueWidth: 32, group: 8, position: 90, splits: 1, window: 33, sinks: true },
 ];
 
 /** Several teams in a workgroup need subgroup operations. */
@@ -98,7 +99,7 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
   const rows = positions.map((p) => ({ token: 0, position: p, sequence: 0 }));
   const shape = { heads, kvHeads, headWidth, valueWidth };
   const result = bench.floats(2 * heads * valueWidth);
-  const parts = bench.upload(new Uint8Array(attentionPartBytes(shape)));
+  const parts = bench.upload(new Uint8Array(attentionPartBytes([shape])));
   bench.run((context) =>
     attention(
       { ...context, force: { ...force, activation: quantizes ? "int8" : "float" } },
@@ -130,12 +131,14 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
       const kvHead = Math.floor(head / group);
       const start = (row * heads + head) * headWidth * (gated ? 2 : 1);
       const gate = query.subarray(start + headWidth, start + 2 * headWidth);
-      return attentionReference(
-        query.subarray(start, start + headWidth),
-        visible.map((token) => keys.head(kvHead, token)),
-        visible.map((token) => values.head(kvHead, token)),
-        { scale, cap, sink: input.sinks === true ? sinks[head] : undefined },
-      ).map((value, i) => (gated ? value / (1 + Math.exp(-(gate[i] ?? 0))) : value));
+      return attentionReference({
+        query: query.subarray(start, start + headWidth),
+        keys: visible.map((token) => keys.head(kvHead, token)),
+        values: visible.map((token) => values.head(kvHead, token)),
+        scale,
+        cap,
+        sink: input.sinks === true ? sinks[head] : undefined,
+      }).map((value, i) => (gated ? value / (1 + Math.exp(-(gate[i] ?? 0))) : value));
     }).flat(),
   );
   const actual = quantizes

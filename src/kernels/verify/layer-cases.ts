@@ -1,15 +1,12 @@
-/** Norms, activations, rotary embedding with the cache, and attention. */
-import { halfToFloat } from "../../tensor/half.ts";
+/** Norms, gated activations and soft caps. */
 import { glu } from "../glu.ts";
 import type { GateFunction } from "../gate.ts";
 import { rmsNorm } from "../rms-norm.ts";
-import { ropeCache, rotaryTurns } from "../rope-cache.ts";
-import { blockTokens } from "../step.ts";
+import { softCap } from "../soft-cap.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
-import { rmsNormReference, ropeReference, gluReference } from "./reference.ts";
+import { gluReference, rmsNormReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
-import type { Workbench } from "./workbench.ts";
 
 function normCase(width: number, force: Force, variant: string): Omit<VerifyCase, "needs"> {
   return {
@@ -46,135 +43,112 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
   };
 }
 
-function gluCase(activation: GateFunction): VerifyCase {
+/** Groups of a row, added to what is there. */
+function groupNormCase(force: Force, variant: string): Omit<VerifyCase, "needs"> {
+  const [rows, groups, width] = [2, 3, 68];
+  return {
+    kernel: "rms_norm",
+    variant,
+    name: "2 rows of 3 groups, width 68, added and halved",
+    bound: 1e-5,
+    run(bench) {
+      const random = new Random(3);
+      const x = random.floats(rows * groups * width, 10);
+      const before = random.floats(x.length, 10);
+      const weight = random.floats(width);
+      const y = bench.upload(before);
+      bench.run((context) =>
+        rmsNorm(
+          { ...context, force },
+          {
+            x: bench.upload(x),
+            weight: bench.vector("weight", weight),
+            y,
+            step: uploadStep(bench, plainRows(rows)),
+            rowCapacity: rows,
+            epsilon: 1e-5,
+            groups,
+            accumulate: true,
+            factor: 0.5,
+          },
+        ),
+      );
+      const normed = rmsNormReference(x, weight, 1e-5);
+      return relativeError(
+        bench.read(y),
+        normed.map((value, i) => 0.5 * (value + (before[i] ?? 0))),
+      );
+    },
+  };
+}
+
+interface GateInput {
+  readonly activation: GateFunction;
+  readonly largest: number;
+  /** Each row is scaled by a sigmoid. */
+  readonly switched?: true;
+}
+
+function gateCase({ activation, largest, switched }: GateInput): VerifyCase {
+  const [width, stride] = [260, 300];
   return {
     kernel: "glu",
-    variant: activation,
-    name: "3 of 4 rows, width 260, gates from -100 to 100",
+    variant: switched ? `${activation} switched` : activation,
+    name: `3 of 4 rows, width ${width}, gates from -${largest} to ${largest}`,
     bound: 1e-5,
     run(bench) {
       const random = new Random(7);
-      const gate = random.floats(4 * 260, 100);
-      const up = random.floats(4 * 260);
+      const gate = random.floats(4 * width, largest);
+      const up = random.floats(4 * stride);
+      const rowSwitch = random.floats(4, 6);
       const step = uploadStep(bench, plainRows(3), { capacity: 4 });
-      const y = bench.floats(4 * 260);
+      const y = bench.floats(4 * width);
       bench.run((context) =>
         glu(context, {
           gate: bench.upload(gate),
           up: bench.upload(up),
-          activation,
           y,
+          rowSwitch: switched && bench.upload(rowSwitch),
           step,
           rowCapacity: 4,
-          width: 260,
+          width,
+          activation,
+          upStride: stride,
         }),
       );
-      const expected = gluReference(gate, up, activation).subarray(0, 3 * 260);
-      return relativeError(bench.read(y, 3 * 260), expected);
+      const rowOf = (i: number) => Math.floor(i / width);
+      const packed = gate.map((_unused, i) => up[rowOf(i) * stride + (i % width)] ?? 0);
+      const expected = gluReference(gate, packed, activation).map((value, i) =>
+        switched ? value / (1 + Math.exp(-(rowSwitch[rowOf(i)] ?? 0))) : value,
+      );
+      return relativeError(bench.read(y, 3 * width), expected.subarray(0, 3 * width));
     },
   };
 }
 
-/** Positions far apart, in two sequences whose cache blocks are interleaved and out of order. */
-const ropeRows = [
-  { token: 0, position: 0, sequence: 0 },
-  { token: 0, position: 33, sequence: 1 },
-  { token: 0, position: 95, sequence: 0 },
-];
-const ropeTables = [
-  [5, 0, 3],
-  [4, 1, 2],
-];
-
-function ropeCase(
-  pairs: "neighbours" | "halves",
-  headWidth: number,
-  rotary: number,
-  far: number,
-): VerifyCase {
-  const [heads, kvHeads] = [3, 2];
-  return {
-    kernel: "rope_cache",
-    variant: pairs,
-    name: `head width ${headWidth}, ${rotary} rotated, frequencies times ${far}`,
-    bound: 1e-3,
-    run(bench) {
-      const random = new Random(headWidth + rotary);
-      const radians = Array.from(
-        { length: rotary / 2 },
-        (_, i) => far * 10_000 ** ((-2 * i) / rotary),
-      );
-      const [query, key, value] = [heads, kvHeads, kvHeads].map((count) =>
-        random.floats(ropeRows.length * count * headWidth),
-      ) as [Float32Array, Float32Array, Float32Array];
-      const rotatedQuery = bench.upload(query);
-      const words = (6 * kvHeads * blockTokens * headWidth) / 2;
-      const [keyCache, valueCache] = [bench.floats(words), bench.floats(words)];
-      const step = uploadStep(bench, ropeRows, { tables: ropeTables });
-      bench.run((context) =>
-        ropeCache(context, {
-          query: rotatedQuery,
-          key: bench.upload(key),
-          value: bench.upload(value),
-          keyCache,
-          valueCache,
-          frequencies: bench.upload(rotaryTurns(radians)),
-          step,
-          rowCapacity: ropeRows.length,
-          heads,
-          kvHeads,
-          headWidth,
-          rotary,
-          pairs,
-        }),
-      );
-      const rotate = (source: Float32Array, count: number) =>
-        ropeRows.flatMap(({ position }, row) =>
-          Array.from({ length: count }, (_unused, head) => {
-            const start = (row * count + head) * headWidth;
-            return ropeReference(
-              source.subarray(start, start + headWidth),
-              position,
-              radians,
-              pairs,
-            );
-          }).flat(),
-        );
-      return Math.max(
-        // Queries are floats and must be far closer than the halves in the cache.
-        relativeError(bench.read(rotatedQuery, query.length), rotate(query, heads)) * 500,
-        relativeError(readCache(bench, keyCache, kvHeads, headWidth), rotate(key, kvHeads)),
-        relativeError(readCache(bench, valueCache, kvHeads, headWidth), value),
-      );
-    },
-  };
-}
-
-/** What the rows of `ropeRows` left in a cache, row by row and head by head. */
-function readCache(
-  bench: Workbench,
-  cache: Parameters<Workbench["read"]>[0],
-  kvHeads: number,
-  headWidth: number,
-) {
-  const halves = new Uint16Array(bench.read(cache).buffer);
-  return ropeRows.flatMap(({ position, sequence }) => {
-    const block = ropeTables[sequence]?.[Math.floor(position / blockTokens)] ?? 0;
-    return Array.from({ length: kvHeads }, (_unused, head) => {
-      const slot = ((block * kvHeads + head) * blockTokens + (position % blockTokens)) * headWidth;
-      return Array.from(halves.subarray(slot, slot + headWidth), halfToFloat);
-    }).flat();
-  });
-}
+const softCapCase: VerifyCase = {
+  kernel: "soft_cap",
+  variant: "f32",
+  name: "2 of 3 outputs, width 301, logits from -100 to 100, cap 30",
+  bound: 1e-5,
+  run(bench) {
+    const logits = new Random(8).floats(3 * 301, 100);
+    const step = uploadStep(bench, plainRows(3), { outputs: [0, 2] });
+    const y = bench.upload(logits);
+    bench.run((context) => softCap(context, { y, step, outputCapacity: 3, width: 301, cap: 30 }));
+    const expected = logits.map((x, i) => (i < 2 * 301 ? 30 * Math.tanh(x / 30) : x));
+    return relativeError(bench.read(y, expected.length), expected);
+  },
+};
 
 export const layerCases: readonly VerifyCase[] = [
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...[4, 64, 260, 4096].map((width) => ({ ...normCase(width, force, variant), ...rest })),
+    { ...groupNormCase(force, variant), ...rest },
   ]),
-  gluCase("silu"),
-  gluCase("gelu"),
-  ropeCase("neighbours", 64, 64, 1),
-  ropeCase("halves", 128, 128, 1),
-  ropeCase("halves", 80, 32, 1000),
-  ropeCase("neighbours", 128, 64, 1),
+  gateCase({ activation: "silu", largest: 100 }),
+  gateCase({ activation: "silu", largest: 100, switched: true }),
+  gateCase({ activation: "gelu", largest: 10 }),
+  gateCase({ activation: "clamped", largest: 100 }),
+  softCapCase,
 ];

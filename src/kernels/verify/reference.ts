@@ -24,9 +24,10 @@ export function matmulReference(
   return y;
 }
 
+/** Runs of `weight.length` values, each normalized alone. */
 export function rmsNormReference(
-  x: Float32Array,
-  weight: Float32Array,
+  x: ArrayLike<number>,
+  weight: ArrayLike<number>,
   epsilon: number,
 ): Float64Array {
   const width = weight.length;
@@ -40,18 +41,25 @@ export function rmsNormReference(
   return y;
 }
 
-/** act(gate) ⊙ up */
+/** f(gate) · up */
+export const gateReference: Readonly<Record<GateFunction, (gate: number, up: number) => number>> = {
+  silu: (gate, up) => (gate / (1 + Math.exp(-gate))) * up,
+  gelu(gate, up) {
+    const inner = Math.sqrt(2 / Math.PI) * (gate + 0.044715 * gate ** 3);
+    return 0.5 * gate * (1 + Math.tanh(inner)) * up;
+  },
+  clamped(gate, up) {
+    const g = Math.min(gate, 7);
+    return (g / (1 + Math.exp(-1.702 * g))) * (Math.min(Math.max(up, -7), 7) + 1);
+  },
+};
+
 export function gluReference(
   gate: ArrayLike<number>,
   up: ArrayLike<number>,
-  activation: GateFunction,
+  activation: GateFunction = "silu",
 ): Float64Array {
-  const act = {
-    silu: (x: number) => x / (1 + Math.exp(-x)),
-    gelu: (x: number) =>
-      0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3))),
-  }[activation];
-  return Float64Array.from(gate, (g, i) => act(g) * (up[i] ?? 0));
+  return Float64Array.from(gate, (g, i) => gateReference[activation](g, up[i] ?? 0));
 }
 
 /** Rotates the leading `2 · radians.length` values of one head by position · radians. */
@@ -72,31 +80,27 @@ export function ropeReference(
   return result;
 }
 
-export interface AttentionTerms {
+export interface AttentionReference {
+  readonly query: ArrayLike<number>;
+  /** Of the visible positions. */
+  readonly keys: readonly ArrayLike<number>[];
+  readonly values: readonly ArrayLike<number>[];
   readonly scale: number;
-  /** Scores become cap · tanh(score / cap). */
   readonly cap?: number | undefined;
-  /** One more score, without a value. */
   readonly sink?: number | undefined;
 }
 
-/** softmax(scale · q · Kᵀ) · V of one head; `keys` and `values` hold the visible positions. */
-export function attentionReference(
-  query: ArrayLike<number>,
-  keys: readonly ArrayLike<number>[],
-  values: readonly ArrayLike<number>[],
-  { scale, cap, sink }: AttentionTerms,
-): number[] {
+/** softmax(scale · q · Kᵀ) · V of one head. */
+export function attentionReference(args: AttentionReference): number[] {
+  const { query, keys, values, scale, cap, sink = Number.NEGATIVE_INFINITY } = args;
   const scores = keys.map((key) => {
     let score = 0;
     for (let i = 0; i < key.length; i++) score += (query[i] ?? 0) * (key[i] ?? 0);
     return cap === undefined ? score * scale : cap * Math.tanh((score * scale) / cap);
   });
-  const best = Math.max(...scores, sink ?? Number.NEGATIVE_INFINITY);
+  const best = Math.max(...scores, sink);
   const weights = scores.map((score) => Math.exp(score - best));
-  const total =
-    weights.reduce((sum, weight) => sum + weight, 0) +
-    (sink === undefined ? 0 : Math.exp(sink - best));
+  const total = weights.reduce((sum, weight) => sum + weight, Math.exp(sink - best));
   return Array.from(
     { length: values[0]?.length ?? 0 },
     (_unused, i) =>

@@ -6,18 +6,24 @@ import type { Gpu } from "../../vulkan/gpu.ts";
 import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
+import { expertVerifyCases } from "./expert-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
+import { recurrentCases } from "./recurrent-cases.ts";
 import { repackCases } from "./repack-cases.ts";
+import { ropeCases } from "./rope-cases.ts";
 import { Workbench } from "./workbench.ts";
 
 export const verifyCases: readonly VerifyCase[] = [
   ...repackCases,
   ...layerCases,
   ...attentionCases,
+  ...ropeCases,
+  ...recurrentCases,
   ...linearCases,
   ...matmulCases,
+  ...expertVerifyCases,
   ...sampleCases,
 ];
 

@@ -1,0 +1,67 @@
+/** Down products of the experts that a router chose, summed by their weights. */
+import { invariant } from "../errors.ts";
+import type { Matrix, Vector } from "../tensor/tensor.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { u32 } from "../vulkan/layout.ts";
+import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { teamOf } from "./reduction.ts";
+
+export const expertDownKernel = defineKernel("expert_down", {
+  down: matrix,
+  x: reads,
+  y: updates,
+  choices: reads,
+  bias: reads,
+  step: reads,
+  slots: u32,
+  rows: u32,
+  width: u32,
+});
+
+export interface ExpertDown {
+  /** [experts · rows, width] */
+  readonly down: Matrix;
+  /** [experts · rows] */
+  readonly bias?: Vector | undefined;
+  readonly experts: number;
+  /** [rowCapacity, slots, width] */
+  readonly x: BufferSlice;
+  /** [rowCapacity, rows], added to unless `accumulate` is false. */
+  readonly y: BufferSlice;
+  readonly accumulate?: boolean;
+  /** From `expertChoice`. */
+  readonly choices: BufferSlice;
+  /** Experts of a row. */
+  readonly slots: number;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+}
+
+export function expertDown(context: KernelContext, args: ExpertDown): void {
+  const { down, experts, x, y, choices, slots, step, rowCapacity } = args;
+  const { bias, accumulate = true } = args;
+  const { columns: width } = down;
+  const rows = down.rows / experts;
+  invariant(Number.isInteger(rows), `${down.name}: ${down.rows} rows of ${experts} experts`);
+  invariant(bias === undefined || bias.length === down.rows, `${down.name}: ${bias?.name}`);
+  invariant(x.byteSize >= rowCapacity * slots * width * 4, `${down.name}: x is too small`);
+  const { reduction, lanes, subgroupSize } = teamOf(context);
+  launch(context, expertDownKernel, {
+    shader: `expert_down.${down.dtype}.${reduction}`,
+    constants: [lanes, accumulate ? 1 : 0, bias === undefined ? 0 : 1],
+    subgroupSize,
+    parameters: {
+      down,
+      x,
+      y,
+      choices,
+      ...(bias && { bias: bias.data }),
+      step,
+      slots,
+      rows,
+      width,
+    },
+    groups: [rows, rowCapacity],
+    label: down.name,
+  });
+}

@@ -1,0 +1,38 @@
+/**
+ * Gemma (Gemma Team 2024, arXiv 2403.08295): Llama's blocks with GELU gates, wide heads, and an
+ * embedding that is scaled by the root of its width and shared with the head.
+ */
+import type { GgufFile } from "../gguf/file.ts";
+import type { KernelContext } from "../kernels/kernel.ts";
+import { ConfigReader } from "./config.ts";
+import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
+import { declareFeedForward, feedForward } from "./feed-forward.ts";
+import type { Pass } from "./model.ts";
+import { readRope } from "./rope.ts";
+import { declareSelfAttention } from "./self-attention.ts";
+
+export class Gemma extends Decoder {
+  readonly #layers: readonly DecoderLayer[];
+
+  constructor(file: GgufFile) {
+    const reader = new ConfigReader(file, "gemma");
+    const shape = readDecoderShape(reader);
+    const rope = readRope(reader, { headWidth: shape.headWidth, pairs: "halves" });
+    super(reader, { shape, ropes: { frequencies: rope } });
+    const { width } = this.config;
+    this.#layers = this.layers((prefix) => ({
+      attention: declareSelfAttention(this.weights, prefix, width, shape),
+      feedForward: declareFeedForward(this.weights, prefix, width, shape.feedForward),
+    }));
+  }
+
+  record(context: KernelContext, pass: Pass): void {
+    const { epsilon } = this.shape;
+    this.embed(context, pass, Math.sqrt(this.config.width));
+    for (const [i, layer] of this.#layers.entries()) {
+      this.attend(context, pass, { layer: layer.attention, cache: i, rope: "frequencies" });
+      feedForward(context, pass, { layer: layer.feedForward, epsilon, gateFunction: "gelu" });
+    }
+    this.readOut(context, pass);
+  }
+}
