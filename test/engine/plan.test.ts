@@ -1,0 +1,188 @@
+/** Whether a model fits, on devices with as much memory as the tests like. */
+import { describe, expect, test } from "bun:test";
+import {
+  activationPieces,
+  cacheBlockCount,
+  cacheBytesPerToken,
+  cachePieces,
+  planMemory,
+} from "../../src/engine/plan.ts";
+import { UserError } from "../../src/errors.ts";
+import { openGgufBytes } from "../../src/gguf/file.ts";
+import { formatBytes } from "../../src/math.ts";
+import { describeModel } from "../../src/model/architectures.ts";
+import type { Model } from "../../src/model/model.ts";
+import type { Capabilities } from "../../src/vulkan/capabilities.ts";
+import type { Device } from "../../src/vulkan/device.ts";
+import { fakeDevice, memories, withLimits } from "../helpers/fake-device.ts";
+import { tinyLlama, type TinyOptions } from "../helpers/tiny-llama.ts";
+
+const mebibyte = 2 ** 20;
+/** What is left to the desktop. */
+const margin = 512 * mebibyte;
+
+function tinyModel(options: TinyOptions = {}): Model {
+  return describeModel(
+    openGgufBytes("tiny.gguf", tinyLlama({ contextLength: 4096, ...options }).bytes),
+  );
+}
+
+/** A device with this much free in its own memory, and plenty in another, which must not count. */
+function deviceWith(freeBytes: number, capabilities: Capabilities = fakeDevice()): Device {
+  return {
+    capabilities,
+    budget: () => [
+      { byteSize: 1e12, deviceLocal: false, freeBytes: 1e12 },
+      { byteSize: 8e9, deviceLocal: true, freeBytes },
+    ],
+  } as unknown as Device;
+}
+
+function refusalOf(act: () => unknown): string {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof UserError) return `${error.kind}: ${error.text}`;
+    throw error;
+  }
+  throw new Error("nothing was refused");
+}
+
+const model = tinyModel();
+const { weightBytes, activationBytes } = planMemory(deviceWith(8e9), model);
+/** All but the cache. */
+const fixed = weightBytes + activationBytes;
+const [weightText, activationText] = [weightBytes, activationBytes].map(formatBytes);
+const parts = `${weightText} of weights, ${activationText} of activations`;
+const perToken = cacheBytesPerToken(model);
+
+/** A device on which the cache may have exactly this many bytes. */
+function deviceWithCache(bytes: number): Device {
+  return deviceWith(margin + fixed + bytes);
+}
+
+describe("the cache", () => {
+  test("needs keys and values of every layer, two bytes each", () => {
+    // 2 layers, 2 heads, 16 wide.
+    expect(perToken).toBe(2 * 2 * 16 * 2 * 2);
+    expect(cachePieces(model, 64)).toEqual([
+      { label: "keys of layer 0", byteSize: 64 * 2 * 16 * 2 },
+      { label: "keys of layer 1", byteSize: 64 * 2 * 16 * 2 },
+      { label: "values of layer 0", byteSize: 64 * 2 * 16 * 2 },
+      { label: "values of layer 1", byteSize: 64 * 2 * 16 * 2 },
+    ]);
+  });
+
+  test("comes in whole blocks of 32 positions", () => {
+    expect([1, 31, 32, 33, 64].map(cacheBlockCount)).toEqual([1, 1, 1, 2, 2]);
+    expect(cachePieces(model, 33)).toEqual(cachePieces(model, 64));
+  });
+});
+
+describe("with enough memory", () => {
+  test("the context is the model's own", () => {
+    const plan = planMemory(deviceWith(8e9), model);
+    expect(plan).toMatchObject({
+      contextTokens: 4096,
+      cacheBytes: 4096 * perToken,
+      cacheBytesPerToken: perToken,
+      freeBytes: 8e9 - margin,
+    });
+    expect(plan.totalBytes).toBe(plan.weightBytes + plan.activationBytes + plan.cacheBytes);
+    expect(plan.weightBytes).toBeGreaterThanOrEqual(model.weights.byteSize);
+  });
+
+  test("a wish is granted, also one that ends within a block", () => {
+    const plan = planMemory(deviceWith(8e9), model, 100);
+    expect([plan.contextTokens, plan.cacheBytes]).toEqual([100, 128 * perToken]);
+    expect(planMemory(deviceWith(8e9), model, 4096).contextTokens).toBe(4096);
+    expect(planMemory(deviceWith(8e9), model, 1).contextTokens).toBe(1);
+  });
+
+  test("nothing is left to a desktop on the processor", () => {
+    const cpu = fakeDevice({ kind: "cpu", ...memories.software });
+    expect(planMemory(deviceWith(1e9, cpu), model).freeBytes).toBe(1e9);
+  });
+});
+
+describe("with less", () => {
+  test("the context is what fits, in whole blocks", () => {
+    expect(planMemory(deviceWithCache(4095 * perToken), model).contextTokens).toBe(4064);
+    expect(planMemory(deviceWithCache(1000 * perToken), model).contextTokens).toBe(992);
+    expect(planMemory(deviceWithCache(256 * perToken), model).contextTokens).toBe(256);
+  });
+
+  test("a wish that just fits is granted, one block more is refused with the numbers", () => {
+    const device = deviceWithCache(1024 * perToken);
+    expect(planMemory(device, model, 1024).contextTokens).toBe(1024);
+    expect(refusalOf(() => planMemory(device, model, 1025))).toBe(
+      `memory: tiny needs ${formatBytes(fixed + 1025 * perToken)} (${parts}, 262 kB for 1025 ` +
+        `tokens) and Fake GPU has ${formatBytes(fixed + 1024 * perToken)} free; ` +
+        "shorten the context with -c 1024",
+    );
+  });
+
+  test("a short context that was asked for is granted even where the default would not be", () => {
+    expect(planMemory(deviceWithCache(64 * perToken), model, 64).contextTokens).toBe(64);
+  });
+});
+
+describe("with too little", () => {
+  test("there is no context, and the advice is another model", () => {
+    expect(refusalOf(() => planMemory(deviceWithCache(255 * perToken), model))).toBe(
+      `memory: tiny needs ${formatBytes(fixed + 256 * perToken)} (${parts}, 65.5 kB for 256 ` +
+        `tokens) and Fake GPU has ${formatBytes(fixed + 255 * perToken)} free; ` +
+        "take a smaller model or quantization, or close programs that use the GPU",
+    );
+  });
+
+  test.each([0, margin - 1, margin + 1000])("%d bytes", (freeBytes) => {
+    expect(refusalOf(() => planMemory(deviceWith(freeBytes), model))).toStartWith(
+      "memory: tiny needs",
+    );
+  });
+
+  test("a model whose own context is short needs no more than that", () => {
+    const short = tinyModel({ contextLength: 64 });
+    expect(planMemory(deviceWithCache(64 * perToken), short).contextTokens).toBe(64);
+    expect(refusalOf(() => planMemory(deviceWithCache(0), short))).toStartWith("memory: ");
+  });
+
+  test("a tensor that one allocation cannot hold is named", () => {
+    const small = withLimits(fakeDevice(), { allocationBytes: 10_000 });
+    expect(refusalOf(() => planMemory(deviceWith(8e9, small), model))).toBe(
+      "memory: token_embd.weight needs 10.2 kB in one piece and Fake GPU allows 10.0 kB; " +
+        "take a smaller quantization",
+    );
+  });
+});
+
+describe("a wish beyond the model", () => {
+  test("is the user's mistake, whatever the memory", () => {
+    expect(refusalOf(() => planMemory(deviceWith(8e9), model, 4097))).toBe(
+      "usage: a context of 4097 tokens is more than tiny was made for; choose -c up to 4096",
+    );
+  });
+});
+
+describe("activations", () => {
+  test("have room for every name that the model gave, for the logits and for attention", () => {
+    const pieces = new Map(
+      activationPieces(model, 512, 8).map(({ label, byteSize }) => [label, byteSize]),
+    );
+    for (const [name, floats] of Object.entries(model.scratch)) {
+      expect(pieces.get(name)).toBe(512 * floats * 4);
+    }
+    expect(pieces.get("logits")).toBe(8 * 40 * 4);
+    expect(pieces.get("attention parts")).toBe(8 * 4 * 16 * (16 + 2) * 4);
+  });
+
+  test("hold logits of at most 64 MB at once, but always of eight rows", () => {
+    const capacityOf = (vocabularySize: number) => {
+      const wide = { ...model, config: { ...model.config, vocabularySize } };
+      // The record of a class keeps its methods on the prototype; planning needs none of them.
+      return planMemory(deviceWith(8e9), wide as unknown as Model).outputCapacity;
+    };
+    expect([40, 32_768, 151_936, 5_000_000].map(capacityOf)).toEqual([512, 512, 110, 8]);
+  });
+});

@@ -1,0 +1,123 @@
+/** The checker itself: a wrong kernel must not pass, whatever is wrong with it. */
+import { describe, expect, test } from "bun:test";
+import { relativeError, sumBound, type VerifyCase } from "../../src/kernels/verify/case.ts";
+import { Random, randomBlocks } from "../../src/kernels/verify/random.ts";
+import { verify, verifyCases } from "../../src/kernels/verify/verify.ts";
+import { dequantize } from "../../src/tensor/dequantize.ts";
+import { dtypes } from "../../src/tensor/dtype.ts";
+import { subslice } from "../../src/vulkan/buffer.ts";
+import { noGpu, testGpu } from "../helpers/gpu.ts";
+
+describe("the relative error", () => {
+  const right = [3, -4, 0, 5];
+
+  test.each([
+    ["nothing is wrong", right, 0],
+    ["one value is off by a tenth of the root mean square", [3, -4, 0.3536, 5], 0.1],
+    ["the sign of one value is wrong", [3, 4, 0, 5], 8 / Math.sqrt(12.5)],
+    ["a value is no number", [3, Number.NaN, 0, 5], Infinity],
+    ["the first value is no number", [Number.NaN, -4, 0, 5], Infinity],
+    ["the last value is no number, behind a large error", [99, -4, 0, Number.NaN], Infinity],
+    ["a value is infinite", [3, -4, 0, Infinity], Infinity],
+    ["the result is short", [3, -4, 0], Infinity],
+    ["the result is long", [3, -4, 0, 5, 0], Infinity],
+    ["the result is empty", [], Infinity],
+  ])("if %s", (_, actual, expected) => {
+    expect(relativeError(actual, right)).toBeCloseTo(expected, 4);
+  });
+
+  test("is absolute where all expected values are zero", () => {
+    expect(relativeError([0, 0.25], [0, 0])).toBe(0.25);
+  });
+
+  test("is infinite if the reference itself is no number", () => {
+    expect(relativeError([1, 2], [1, Number.NaN])).toBe(Infinity);
+  });
+});
+
+describe.skipIf(noGpu !== undefined)("a mistake in a kernel's result", () => {
+  /** A kernel that copies floats, the first `count` of 256; `spoil` changes what came out. */
+  function caseWith(spoil: (result: Float32Array) => void, count = 256): VerifyCase {
+    return {
+      kernel: "copy",
+      variant: "f32",
+      name: "spoilt",
+      bound: 1e-5,
+      run(bench) {
+        const x = new Random(1).floats(256);
+        const [source, target] = [bench.upload(x), bench.floats(256)];
+        bench.run(({ program }) =>
+          program.copy(subslice(source, 0, count * 4), subslice(target, 0, count * 4)),
+        );
+        const result = bench.read(target, 256);
+        spoil(result);
+        return relativeError(result, x);
+      },
+    };
+  }
+
+  const statusOf = (verifyCase: VerifyCase) => verify(testGpu(), verifyCase).status;
+
+  test("of none is fine", () => {
+    expect(statusOf(caseWith(() => {}))).toBe("ok");
+  });
+
+  test.each([0, 255])("of one value, %d, is found", (index) => {
+    expect(
+      statusOf(
+        caseWith((result) => {
+          result[index] = (result[index] ?? 0) + 0.001;
+        }),
+      ),
+    ).toBe("fail");
+  });
+
+  test("of a neighbour's value is found", () => {
+    expect(statusOf(caseWith((result) => result.copyWithin(7, 8, 9)))).toBe("fail");
+  });
+
+  test("of values that were not written is found: they are poisoned before", () => {
+    expect(statusOf(caseWith(() => {}, 255))).toBe("fail");
+  });
+
+  test("that throws is not hidden, and the memory is freed", () => {
+    const throws: VerifyCase = {
+      ...caseWith(() => {}),
+      run() {
+        throw new Error("as wanted");
+      },
+    };
+    expect(() => statusOf(throws)).toThrow("as wanted");
+  });
+});
+
+describe("the cases", () => {
+  test("cover every kernel that computes, and every type where there is one a type", () => {
+    const kernels = Map.groupBy(verifyCases, ({ kernel }) => kernel);
+    expect([...kernels.keys()].toSorted()).toEqual([
+      "attention",
+      "embed",
+      "matmul",
+      "matvec",
+      "repack",
+      "rms_norm",
+      "rope_cache",
+      "swiglu",
+    ]);
+    for (const kernel of ["embed", "matmul", "matvec", "repack"]) {
+      const variants = kernels.get(kernel)?.map(({ variant }) => variant.split(" ")[0] ?? "");
+      expect(new Set(variants)).toEqual(new Set(dtypes));
+    }
+  });
+
+  test("have bounds that no wrong element passes", () => {
+    for (const { bound } of verifyCases) expect(bound).toBeLessThanOrEqual(1e-3);
+    expect(sumBound).toBe(2e-5);
+  });
+
+  test.each(dtypes)("try %s blocks whose values are numbers, and not all the same", (dtype) => {
+    const values = dequantize(dtype, randomBlocks(dtype, 256, new Random(1)));
+    expect(values.every(Number.isFinite)).toBe(true);
+    expect(new Set(values).size).toBeGreaterThan(32);
+  });
+});

@@ -1,0 +1,147 @@
+/**
+ * All tests, as `npm test` starts them behind the build: types and format, then the suites without
+ * a GPU, then those with one under the validation layer. Ends with
+ *
+ *     N passed, N failed[, N skipped]
+ *
+ * and exit code 0 if nothing failed. A suite that crashes counts as one failure more.
+ *
+ *     bun test/run.ts [part of a path …]    only test files whose paths contain one of these
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dir, "..");
+const bun = process.execPath;
+/** Software drivers need long for what they have not seen before. */
+const timeoutMs = "120000";
+/** Most of the time goes into compiling its shaders, on one core: two processes share it. */
+const conformance = "test/kernels/conformance.test.ts";
+
+interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+interface Suite {
+  readonly title: string;
+  readonly files: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+async function main(wanted: readonly string[]): Promise<number> {
+  const started = performance.now();
+  const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })]
+    .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
+    .toSorted();
+  const results = [
+    await check("types", [bun, "check"]),
+    await check("format", [bun, "fmt", "--check"]),
+    ...(await runSuites([
+      { title: "without a GPU", files: files.filter((file) => !usesGpu(file)) },
+    ])),
+    ...(await runSuites(gpuSuites(files.filter(usesGpu)))),
+  ];
+  const sum = (key: keyof Counts) => results.reduce((total, counts) => total + counts[key], 0);
+  const [passed, failed, skipped] = [sum("passed"), sum("failed"), sum("skipped")];
+  console.log(`\nin ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
+  return failed === 0 ? 0 : 1;
+}
+
+function gpuSuites(files: readonly string[]): Suite[] {
+  const env = {
+    ZINC_VALIDATE: "1",
+    // The set-up script installs a software driver on Linux.
+    ZINC_EXPECT_GPU: process.env["ZINC_EXPECT_GPU"] ?? (process.platform === "linux" ? "1" : "0"),
+  };
+  const shared = files.filter((file) => file === conformance);
+  return [
+    { title: "on a GPU", files, env: { ...env, ZINC_SHARES: "0,1,2" } },
+    { title: "on a GPU, beside", files: shared, env: { ...env, ZINC_SHARES: "3,4,5,6" } },
+  ];
+}
+
+/** GPU suites import the test device. */
+function usesGpu(file: string): boolean {
+  const text = readFileSync(join(root, file), "utf8");
+  return /from "(?:\.|[./]*\/helpers)\/gpu\.ts"/.test(text);
+}
+
+/** A check that passes or fails as a whole. */
+async function check(title: string, command: readonly string[]): Promise<Counts> {
+  console.log(`\n=== ${title}`);
+  const { exitCode } = await run(command, {}, true);
+  const failed = exitCode === 0 ? 0 : 1;
+  return { passed: 1 - failed, failed, skipped: 0 };
+}
+
+/** `bun test` on each suite, all at once; the first is shown as it runs, the others afterwards. */
+async function runSuites(suites: readonly Suite[]): Promise<Counts[]> {
+  const present = suites.filter(({ files }) => files.length > 0);
+  const running = present.map(({ files, env = {} }, i) => {
+    const command = [bun, "test", "--timeout", timeoutMs, ...files.map((file) => `./${file}`)];
+    if (i === 0) console.log(titleOf(present[i]));
+    return run(command, env, i === 0);
+  });
+  const counts: Counts[] = [];
+  for (const [i, result] of running.entries()) {
+    const { output, exitCode } = await result;
+    if (i > 0) console.log(`${titleOf(present[i])}\n${output.trimEnd()}`);
+    const counted = countsOf(output, exitCode);
+    if (counted === undefined) console.log(`\nthey ended with code ${exitCode} and no result`);
+    counts.push(counted ?? { passed: 0, failed: 1, skipped: 0 });
+  }
+  return counts;
+}
+
+function titleOf(suite: Suite | undefined): string {
+  return `\n=== ${suite?.title}: ${suite?.files.length} files`;
+}
+
+/** What `bun test` says at its end; undefined if it did not get there, or fell behind it. */
+export function countsOf(output: string, exitCode: number): Counts | undefined {
+  const last = (pattern: string) => [...output.matchAll(new RegExp(pattern, "gm"))].at(-1)?.[1];
+  const count = (word: string) => Number(last(`^ *(\\d+) ${word}$`) ?? 0);
+  const [passed, failed] = [count("pass"), count("fail")];
+  const isFinished = last("^(Ran) \\d+ tests? across \\d+ files?\\.") !== undefined;
+  if (!isFinished || (exitCode !== 0) !== failed > 0) return undefined;
+  return { passed, failed, skipped: count("skip") + count("todo") };
+}
+
+/** Runs a command to its end and returns what it said; shows that as it comes if `isLive`. */
+async function run(
+  command: readonly string[],
+  env: Readonly<Record<string, string>>,
+  isLive: boolean,
+): Promise<{ output: string; exitCode: number }> {
+  const child = Bun.spawn([...command], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [output, errors, exitCode] = await Promise.all([
+    textOf(child.stdout, isLive ? process.stdout : undefined),
+    textOf(child.stderr, isLive ? process.stderr : undefined),
+    child.exited,
+  ]);
+  return { output: output + errors, exitCode };
+}
+
+/** The text of a stream, which is copied to a terminal meanwhile. */
+async function textOf(
+  from: ReadableStream<Uint8Array>,
+  to: NodeJS.WriteStream | undefined,
+): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of from) {
+    to?.write(chunk);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text;
+}
+
+if (import.meta.main) process.exitCode = await main(process.argv.slice(2));
