@@ -1,6 +1,6 @@
 // Attention of one query row over the paged cache: softmax(q · Kᵀ) · V with a running maximum
-// (Milakov & Gimelshein 2018), for all GROUP query heads that share a key/value head, so that keys
-// and values are read once. Grid: key/value heads × rows × SPLITS.
+// (Milakov & Gimelshein 2018), for GROUP query heads that share a key/value head, so that keys and
+// values are read once. Grid: groups of heads × rows × SPLITS.
 //
 // A team of LANES invocations takes tiles of LANES keys: each invocation scores one key for all
 // heads, then each owns some quads of the values' width for the weighted sum. The teams of a
@@ -9,6 +9,10 @@
 // head may have a sink: a score that takes its share of the weights and has no value (Xiao et al.
 // 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats or as
 // codes for the product behind.
+//
+// With ROPE, in steps of one row, queries come as their product left them and every workgroup rotates
+// them for itself. The one that has the row's own position also rotates its key, stores it with the
+// value, and takes both from shared memory.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -29,9 +33,24 @@ layout(constant_id = 9) const bool QUANTIZE = false;
 // Narrow heads leave invocations over: then so many keys are summed side by side.
 layout(constant_id = 10) const uint SIDES = 1;
 layout(constant_id = 11) const uint KEY_LOADS = 8;  // of 16 bytes, on their way at the same time
+layout(constant_id = 12) const bool ROPE = false;
+layout(constant_id = 13) const bool STORES = false;  // else the layer reads the cache of another
+layout(constant_id = 14) const bool NEIGHBOURS = true;
+layout(constant_id = 15) const bool NORM_QUERY = false;
+layout(constant_id = 16) const bool NORM_KEY = false;
+layout(constant_id = 17) const bool NORM_VALUE = false;
+layout(constant_id = 18) const uint ROTARY = 128;
+layout(constant_id = 19) const float MAGNITUDE = 1;
+layout(constant_id = 20) const float EPSILON = 0;
+layout(constant_id = 21) const uint SHARE = 1;  // workgroups that share a key/value head
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
+
+const uint HEAD_LANES = LANES;
+uint headLane() { return gl_LocalInvocationID.x % LANES; }
+float headSum(float value) { return clusterSum(value, LANES); }
+#include "include/rope.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
@@ -43,9 +62,14 @@ layout(push_constant, std430) uniform Parameters {
     Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats, or codes
     Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16], with QUANTIZE
     Parts parts;         // [rows, heads, SPLITS, PART]: (maximum, total), weighted sum
-    Counters counters;   // [rows, key/value heads], zero between dispatches
+    Counters counters;   // [rows, groups of heads], zero between dispatches
     Step step_;
     Floats sinks;        // [heads], with SINKS
+    Floats key;          // [rows, key/value heads, HEAD_WIDTH], with STORES
+    Floats value;        // [rows, key/value heads, VALUE_WIDTH], with STORES
+    Frequencies frequencies;  // [ROTARY / 2], with ROPE
+    Floats queryNorm;    // [HEAD_WIDTH], with NORM_QUERY
+    Floats keyNorm;      // [HEAD_WIDTH], with NORM_KEY
     uint kvHeads;
     uint window;         // keys that a query sees, itself included
     float scale;
@@ -71,6 +95,9 @@ shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
 shared vec4 teamSums[TEAMS > 1 ? GROUP : 1][TEAMS][TEAMS > 1 ? VALUE_QUADS : 1];
 shared uint arrival;
+// The row's own key and value, as the cache will have them.
+shared float ownKey[STORES ? HEAD_WIDTH : 1];
+shared vec4 ownValue[STORES ? VALUE_QUADS : 1];
 
 // Orders what the invocations of a team wrote to shared memory before what they read.
 void teamBarrier() {
@@ -229,7 +256,7 @@ void storePart(uint head, uint split_, Found found, uint lane) {
 }
 
 void storeResult(uint row, uint headOfRow, Found found, uint lane) {
-    const uint head = row * kvHeads * GROUP + headOfRow;
+    const uint head = row * kvHeads * SHARE * GROUP + headOfRow;
     float shrink = 1;
     if (SINKS) {
         // The sums are relative to the best score; a larger sink shrinks them to nothing.
@@ -267,11 +294,87 @@ bool arriveLast(uint counter, uint count) {
     return true;
 }
 
+// Queries as scores need them: scaled, and rotated with ROPE.
+void loadQueries(uint firstHead, uint position, uint team) {
+    if (!ROPE) {
+        for (uint i = gl_LocalInvocationID.x; i < GROUP * QUADS; i += WORKGROUP) {
+            const uint head = firstHead + i / QUADS;
+            queries[i / QUADS][i % QUADS] =
+                query.at[(GATED ? 2 * head : head) * QUADS + i % QUADS] * scale;
+        }
+        return;
+    }
+    for (uint first = 0; first < GROUP; first += TEAMS) {
+        const uint g = min(first + team, GROUP - 1);
+        const uint base = (firstHead + g) * (GATED ? 2 : 1) * HEAD_WIDTH;
+        Floats source = Floats(query);
+        float factor = scale;
+        if (NORM_QUERY) factor *= normScale(source, base, HEAD_WIDTH);
+        for (uint i = headLane(); i < HEAD_WIDTH; i += LANES) {
+            queries[g][i / 4][i % 4] = rotatedValue(source, base, i, factor, NORM_QUERY, queryNorm,
+                                                    frequencies, position);
+        }
+    }
+}
+
+vec2 asHalves(vec2 v) { return unpackHalf2x16(packHalf2x16(v)); }
+
+// Rotates and stores the key and the value of the row itself; one team does it.
+void storeOwn(uint row, uint kvHead, uint position, uint lane) {
+    const uint head = row * kvHeads + kvHead;
+    const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
+    const uint keySlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, HEAD_WIDTH);
+    const uint valueSlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, VALUE_WIDTH);
+    const float keyScale = NORM_KEY ? normScale(key, head * HEAD_WIDTH, HEAD_WIDTH) : 1;
+    for (uint i = lane; i < HEAD_WIDTH / 2; i += LANES) {
+        vec2 pair;
+        [[unroll]] for (uint j = 0; j < 2; j++) {
+            pair[j] = rotatedValue(key, head * HEAD_WIDTH, 2 * i + j, keyScale, NORM_KEY, keyNorm,
+                                   frequencies, position);
+        }
+        UintsOut(keyCache).at[keySlot + i] = packHalf2x16(pair);
+        const vec2 stored = asHalves(pair);
+        ownKey[2 * i] = stored.x;
+        ownKey[2 * i + 1] = stored.y;
+    }
+    const float valueScale = NORM_VALUE ? normScale(value, head * VALUE_WIDTH, VALUE_WIDTH) : 1;
+    for (uint i = lane; i < VALUE_QUADS; i += LANES) {
+        const uint base = head * VALUE_WIDTH + 4 * i;
+        const vec4 v = vec4(value.at[base], value.at[base + 1], value.at[base + 2], value.at[base + 3]) * valueScale;
+        UintsOut(valueCache).at[valueSlot + 2 * i] = packHalf2x16(v.xy);
+        UintsOut(valueCache).at[valueSlot + 2 * i + 1] = packHalf2x16(v.zw);
+        ownValue[i] = vec4(asHalves(v.xy), asHalves(v.zw));
+    }
+}
+
+// What a team finds before it searches: nothing, or the row's own key.
+void beginWith(bool own, uint lane, out Found found[GROUP]) {
+    [[unroll]] for (uint g = 0; g < GROUP; g++) {
+        found[g].best = LOWEST;
+        found[g].total = 0;
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
+        if (!STORES) continue;
+        float score = 0;
+        for (uint i = lane; i < HEAD_WIDTH; i += LANES) score += queries[g][i / 4][i % 4] * ownKey[i];
+        score = clusterSum(score, LANES);
+        if (!own) continue;
+        found[g].best = CAPPED ? softCap(score, cap) : score;
+        found[g].total = 1;
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            const uint quad = quadOf(lane, i);
+            const bool mine = quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
+            if (mine) found[g].sums[i] = ownValue[quad];
+        }
+    }
+}
+
 void main() {
-    const uint kvHead = gl_WorkGroupID.x;
+    const uint group = gl_WorkGroupID.x;
+    const uint kvHead = group / SHARE;
     const uint row = gl_WorkGroupID.y;
     if (row >= step_.rowCount) return;
-    const uint end = stepPosition(step_, row) + 1;
+    const uint position = stepPosition(step_, row);
+    const uint end = position + 1;
     const uint start = end > window ? end - window : 0;
     // Splits and tiles start at multiples of LANES, so that a tile lies in as few blocks as it can.
     const uint aligned = start - start % LANES;
@@ -280,24 +383,20 @@ void main() {
     const uint count = (end - aligned + share - 1) / share;
     const uint split_ = gl_WorkGroupID.z;
     if (split_ >= count) return;
+    // The last split has the row's own key, which with STORES is not taken from the cache.
+    const bool isLast = split_ + 1 == count;
     const uvec2 range = uvec2(max(start, aligned + split_ * share),
-                              min(aligned + (split_ + 1) * share, end));
+                              min(aligned + (split_ + 1) * share, STORES ? position : end));
     const uint lane = gl_LocalInvocationID.x % LANES;
     const uint team = gl_LocalInvocationID.x / LANES;
 
-    const uint firstHead = (row * kvHeads + kvHead) * GROUP;
-    for (uint i = gl_LocalInvocationID.x; i < GROUP * QUADS; i += WORKGROUP) {
-        const uint head = firstHead + i / QUADS;
-        queries[i / QUADS][i % QUADS] =
-            query.at[(GATED ? 2 * head : head) * QUADS + i % QUADS] * scale;
-    }
+    const uint counter = row * kvHeads * SHARE + group;
+    const uint firstHead = counter * GROUP;
+    loadQueries(firstHead, position, team);
+    if (STORES && isLast && team == TEAMS - 1) storeOwn(row, kvHead, position, lane);
     barrier();
     Found found[GROUP];
-    [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        found[g].best = LOWEST;
-        found[g].total = 0;
-        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
-    }
+    beginWith(STORES && isLast && team == TEAMS - 1, lane, found);
     search(stepSequence(step_, row), kvHead, range, team, lane, found);
 
     if (TEAMS > 1) {
@@ -316,15 +415,15 @@ void main() {
     [[unroll]] for (uint g = 0; g < GROUP; g++) {
         if (g % TEAMS != team) continue;
         if (TEAMS > 1) mergeTeams(g, lane, found[g]);
-        if (count == 1) storeResult(row, kvHead * GROUP + g, found[g], lane);
+        if (count == 1) storeResult(row, group * GROUP + g, found[g], lane);
         else storePart(firstHead + g, split_, found[g], lane);
     }
-    if (count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
+    if (count == 1 || !arriveLast(counter, count)) return;
     // All teams take the same number of turns: see search.
     [[unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;
         mergeParts(firstHead + g, count, team, lane, all);
-        if (first + team < GROUP) storeResult(row, kvHead * GROUP + g, all, lane);
+        if (first + team < GROUP) storeResult(row, group * GROUP + g, all, lane);
     }
 }
