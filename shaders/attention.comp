@@ -32,17 +32,19 @@ layout(constant_id = 8) const bool GATED = false;
 layout(constant_id = 9) const bool QUANTIZE = false;
 // Narrow heads leave invocations over: then so many keys are summed side by side.
 layout(constant_id = 10) const uint SIDES = 1;
-layout(constant_id = 11) const uint KEY_LOADS = 8;  // of 16 bytes, on their way at the same time
-layout(constant_id = 12) const bool ROPE = false;
-layout(constant_id = 13) const bool STORES = false;  // else the layer reads the cache of another
-layout(constant_id = 14) const bool NEIGHBOURS = true;
-layout(constant_id = 15) const bool NORM_QUERY = false;
-layout(constant_id = 16) const bool NORM_KEY = false;
-layout(constant_id = 17) const bool NORM_VALUE = false;
-layout(constant_id = 18) const uint ROTARY = 128;
-layout(constant_id = 19) const float MAGNITUDE = 1;
-layout(constant_id = 20) const float EPSILON = 0;
-layout(constant_id = 21) const uint SHARE = 1;  // workgroups that share a key/value head
+// Loads that are on their way at the same time: of 16 bytes of a key, and of values.
+layout(constant_id = 11) const uint KEY_LOADS = 8;
+layout(constant_id = 12) const uint KEYS_AT_ONCE = 8;
+layout(constant_id = 13) const bool ROPE = false;
+layout(constant_id = 14) const bool STORES = false;  // else the layer reads the cache of another
+layout(constant_id = 15) const bool NEIGHBOURS = true;
+layout(constant_id = 16) const bool NORM_QUERY = false;
+layout(constant_id = 17) const bool NORM_KEY = false;
+layout(constant_id = 18) const bool NORM_VALUE = false;
+layout(constant_id = 19) const uint ROTARY = 128;
+layout(constant_id = 20) const float MAGNITUDE = 1;
+layout(constant_id = 21) const float EPSILON = 0;
+layout(constant_id = 22) const uint SHARE = 1;  // workgroups that share a key/value head
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
@@ -80,7 +82,6 @@ const uint TEAMS = WORKGROUP / LANES;
 const uint QUADS = HEAD_WIDTH / 4;
 const uint VALUE_QUADS = VALUE_WIDTH / 4;
 const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
-const uint KEYS_AT_ONCE = 8;  // values on their way at the same time
 const uint TILE_BLOCKS = (LANES + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
 const uint PART = VALUE_QUADS + 1;
 
@@ -418,9 +419,9 @@ void main() {
         if (count == 1) storeResult(row, group * GROUP + g, found[g], lane);
         else storePart(firstHead + g, split_, found[g], lane);
     }
-    if (count == 1 || !arriveLast(counter, count)) return;
+    if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
     // All teams take the same number of turns: see search.
-    [[unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
+    [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;
         mergeParts(firstHead + g, count, team, lane, all);
