@@ -96,9 +96,10 @@ shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
 shared vec4 teamSums[TEAMS > 1 ? GROUP : 1][TEAMS][TEAMS > 1 ? VALUE_QUADS : 1];
 shared uint arrival;
-// The row's own key and value, as the cache will have them.
-shared float ownKey[STORES ? HEAD_WIDTH : 1];
-shared vec4 ownValue[STORES ? VALUE_QUADS : 1];
+// The row's own key and value, as the cache will have them: pairs of halves. (Unpacked at once they
+// would not be rounded: compilers see through that.)
+shared uint ownKey[STORES ? HEAD_WIDTH / 2 : 1];
+shared uint ownValue[STORES ? VALUE_WIDTH / 2 : 1];
 
 // Orders what the invocations of a team wrote to shared memory before what they read.
 void teamBarrier() {
@@ -318,8 +319,6 @@ void loadQueries(uint firstHead, uint position, uint team) {
     }
 }
 
-vec2 asHalves(vec2 v) { return unpackHalf2x16(packHalf2x16(v)); }
-
 // Rotates and stores the key and the value of the row itself; one team does it.
 void storeOwn(uint row, uint kvHead, uint position, uint lane) {
     const uint head = row * kvHeads + kvHead;
@@ -333,18 +332,14 @@ void storeOwn(uint row, uint kvHead, uint position, uint lane) {
             pair[j] = rotatedValue(key, head * HEAD_WIDTH, 2 * i + j, keyScale, NORM_KEY, keyNorm,
                                    frequencies, position);
         }
-        UintsOut(keyCache).at[keySlot + i] = packHalf2x16(pair);
-        const vec2 stored = asHalves(pair);
-        ownKey[2 * i] = stored.x;
-        ownKey[2 * i + 1] = stored.y;
+        ownKey[i] = packHalf2x16(pair);
+        UintsOut(keyCache).at[keySlot + i] = ownKey[i];
     }
     const float valueScale = NORM_VALUE ? normScale(value, head * VALUE_WIDTH, VALUE_WIDTH) : 1;
-    for (uint i = lane; i < VALUE_QUADS; i += LANES) {
-        const uint base = head * VALUE_WIDTH + 4 * i;
-        const vec4 v = vec4(value.at[base], value.at[base + 1], value.at[base + 2], value.at[base + 3]) * valueScale;
-        UintsOut(valueCache).at[valueSlot + 2 * i] = packHalf2x16(v.xy);
-        UintsOut(valueCache).at[valueSlot + 2 * i + 1] = packHalf2x16(v.zw);
-        ownValue[i] = vec4(asHalves(v.xy), asHalves(v.zw));
+    for (uint i = lane; i < VALUE_WIDTH / 2; i += LANES) {
+        const uint base = head * VALUE_WIDTH + 2 * i;
+        ownValue[i] = packHalf2x16(vec2(value.at[base], value.at[base + 1]) * valueScale);
+        UintsOut(valueCache).at[valueSlot + i] = ownValue[i];
     }
 }
 
@@ -356,7 +351,10 @@ void beginWith(bool own, uint lane, out Found found[GROUP]) {
         [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
         if (!STORES) continue;
         float score = 0;
-        for (uint i = lane; i < HEAD_WIDTH; i += LANES) score += queries[g][i / 4][i % 4] * ownKey[i];
+        for (uint i = lane; i < QUADS; i += LANES) {
+            const vec2 low = unpackHalf2x16(ownKey[2 * i]);
+            score += dot(queries[g][i], vec4(low, unpackHalf2x16(ownKey[2 * i + 1])));
+        }
         score = clusterSum(score, LANES);
         if (!own) continue;
         found[g].best = CAPPED ? softCap(score, cap) : score;
@@ -364,7 +362,9 @@ void beginWith(bool own, uint lane, out Found found[GROUP]) {
         [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
             const uint quad = quadOf(lane, i);
             const bool mine = quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
-            if (mine) found[g].sums[i] = ownValue[quad];
+            if (!mine) continue;
+            const vec2 low = unpackHalf2x16(ownValue[2 * quad]);
+            found[g].sums[i] = vec4(low, unpackHalf2x16(ownValue[2 * quad + 1]));
         }
     }
 }

@@ -1,7 +1,8 @@
 // Heads before and after their rotation (RoPE, Su et al. 2021), with the RMS normalization before it
 // where a model has that (Henry et al. 2020, arXiv 2010.04245). HEAD_LANES invocations work on a
 // head together; the including file defines them, headLane() and headSum(float), and the constants
-// NEIGHBOURS, ROTARY, MAGNITUDE and EPSILON.
+// NEIGHBOURS, ROTARY, MAGNITUDE and EPSILON. Sums and rotations are precise: what two kernels store of
+// a key must not part where it is rounded to a half.
 #include "rotary.glsl"
 
 // Values i and j of pair p: (2i, 2i + 1) as in Llama, or (i, i + ROTARY / 2) as in NeoX.
@@ -11,12 +12,13 @@ uvec2 pairOf(uint p) {
 
 vec2 turned(vec2 v, uvec2 frequency, uint position) {
     const vec2 turn = rotation(position, frequency) * MAGNITUDE;
-    return vec2(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
+    precise const vec2 after = vec2(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
+    return after;
 }
 
 // What makes the root mean square of a head 1.
 float normScale(Floats source, uint base, uint width) {
-    float squares = 0;
+    precise float squares = 0;
     for (uint i = headLane(); i < width; i += HEAD_LANES) {
         squares += source.at[base + i] * source.at[base + i];
     }
@@ -25,8 +27,9 @@ float normScale(Floats source, uint base, uint width) {
 
 // The value at `i` of a head before rotation.
 float headValue(Floats source, uint base, uint i, float scale, bool normed, Floats weight) {
-    const float value = source.at[base + i] * scale;
-    return normed ? value * weight.at[i] : value;
+    precise const float value = source.at[base + i] * scale;
+    precise const float weighted = normed ? value * weight.at[i] : value;
+    return weighted;
 }
 
 // The value at `i` of a head after rotation.

@@ -86,9 +86,6 @@ export interface Temperature {
   readonly span: number;
 }
 
-/** Invocations that rotate a head, where a team is no larger. */
-const workgroupMin = 32;
-
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { query, queryStride, rowCapacity } = checked(rope);
   const { key, value = key, keyCache, valueCache, frequencies, step, temperature } = rope;
@@ -96,7 +93,8 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
-    constants: [Math.max(lanes, workgroupMin), ...rotationConstants(rope)],
+    // Like a team of `attention`, which may do this too and must round like it.
+    constants: [lanes, ...rotationConstants(rope)],
     subgroupSize,
     parameters: {
       query,

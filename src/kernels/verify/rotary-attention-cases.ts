@@ -181,7 +181,7 @@ function readRow(
 
 const codesBound = 0.05;
 /** Halves that round otherwise than the reference's move what is seen through them. */
-const floatBound = 1e-3;
+const floatBound = 2e-3;
 
 function describe({ position, splits, ...input }: RotaryInput): string {
   const extras = Object.entries(input).map(([name, value]) => `${name} ${value}`);
