@@ -1,5 +1,6 @@
 /** Attention of one row with norms, rotation and the write to the cache in the same dispatch. */
 import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
+import type { BufferSlice } from "../../vulkan/buffer.ts";
 import { attentionPartBytes } from "../attention.ts";
 import { rotaryAttention } from "../rotary-attention.ts";
 import { rotaryTurns } from "../rope-cache.ts";
@@ -56,117 +57,143 @@ const teamInputs: readonly RotaryInput[] = [
 
 const [scale, epsilon, magnitude] = [0.3, 0.1, 1.25];
 
-function run(bench: Workbench, input: RotaryInput, force: Force): number {
-  const { headWidth, group, position, splits, pairs, rotary, cap, teams } = input;
-  const { norms = false, gated = false, quantizes = false, borrows = false } = input;
-  const { window = position + 1 } = input;
-  const heads = kvHeads * group;
+/** What a layer's products and its cache have, and RoPE's frequencies. */
+function dataOf({ headWidth, group, position, rotary, gated = false }: RotaryInput) {
   const random = new Random(headWidth + position);
-  const query = random.floats(heads * headWidth * (gated ? 2 : 1), 4);
-  const key = random.floats(kvHeads * headWidth, 4);
-  const value = random.floats(kvHeads * headWidth, 1000);
-  const [queryNorm, keyNorm] = [random.floats(headWidth), random.floats(headWidth)];
-  const keys = new Cache(position + 1, headWidth, random, () => 8);
-  const values = new Cache(position + 1, headWidth, random, () => 1000);
-  const radians = Array.from({ length: rotary / 2 }, (_, i) => 100 ** ((-2 * i) / rotary));
-  const shape = { heads, kvHeads, headWidth };
+  return {
+    query: random.floats(kvHeads * group * headWidth * (gated ? 2 : 1), 4),
+    key: random.floats(kvHeads * headWidth, 4),
+    value: random.floats(kvHeads * headWidth, 1000),
+    queryNorm: random.floats(headWidth),
+    keyNorm: random.floats(headWidth),
+    keys: new Cache(position + 1, headWidth, random, () => 8),
+    values: new Cache(position + 1, headWidth, random, () => 1000),
+    radians: Array.from({ length: rotary / 2 }, (_, i) => 100 ** ((-2 * i) / rotary)),
+  };
+}
+
+type Data = ReturnType<typeof dataOf>;
+
+function run(bench: Workbench, input: RotaryInput, force: Force): number {
+  const { headWidth, group, quantizes = false, borrows = false } = input;
+  const data = dataOf(input);
+  const heads = kvHeads * group;
   const result = bench.floats(heads * headWidth);
-  const [keyCache, valueCache] = [bench.upload(keys.halves), bench.upload(values.halves)];
+  const caches = {
+    keyCache: bench.upload(data.keys.halves),
+    valueCache: bench.upload(data.values.halves),
+  };
   bench.run((context) =>
     rotaryAttention(
       { ...context, force: { ...force, activation: quantizes ? "int8" : "float" } },
-      {
-        ...shape,
-        query: bench.upload(query),
-        gated,
-        rope: {
-          key: borrows ? undefined : bench.upload(key),
-          value: borrows ? undefined : bench.upload(value),
-          ...(rotary === 0 ? {} : { frequencies: bench.upload(rotaryTurns(radians)) }),
-          rotary,
-          pairs,
-          magnitude,
-          epsilon,
-          normValue: norms,
-          ...(norms && {
-            queryNorm: bench.vector("query norm", queryNorm),
-            keyNorm: bench.vector("key norm", keyNorm),
-          }),
-        },
-        keyCache,
-        valueCache,
-        result,
-        reader: quantizes ? readers.int8 : readers.float,
-        workspace: result,
-        deterministic: false,
-        parts: bench.upload(new Uint8Array(attentionPartBytes([shape]))),
-        step: uploadStep(bench, [{ token: 0, position, sequence: 0 }], { tables: [keys.table] }),
-        rowCapacity: 1,
-        scale,
-        cap,
-        window,
-        splits,
-        ...(teams === undefined ? {} : { teams }),
-      },
+      { ...argumentsOf(bench, input, data), ...caches, result, workspace: result },
     ),
   );
-
-  const normed = (head: Float32Array, weight: Float32Array) =>
-    norms ? rmsNormReference(head, weight, epsilon) : head;
-  const rotated = (head: Float32Array, weight: Float32Array) =>
-    ropeReference(Array.from(normed(head, weight)), position, radians, pairs).map((x, i) =>
-      i < rotary ? x * magnitude : x,
+  const own = ownHeads(input, data);
+  const actual = quantizes
+    ? readCodes(bench, result, 1, 1, heads * headWidth)
+    : bench.read(result, heads * headWidth);
+  const found = relativeError(actual, expectedOf(input, data, own));
+  if (borrows) return found;
+  const stored = (of: "key" | "value", cache: BufferSlice, { table }: Cache) =>
+    relativeError(
+      readRow(bench, cache, table, input.position, headWidth),
+      own.flatMap((head) => head[of]),
     );
-  const headOf = (from: Float32Array, head: number, stride = headWidth) =>
-    from.subarray(head * stride, head * stride + headWidth);
-  const own = Array.from({ length: kvHeads }, (_unused, head) => ({
-    key: rotated(headOf(key, head), keyNorm),
-    value: Array.from(normed(headOf(value, head), new Float32Array(headWidth).fill(1))),
-  }));
-  const asHalves = (from: ArrayLike<number>) =>
-    Array.from(from, (x) => halfToFloat(floatToHalf(x)));
-  const expected = Array.from({ length: heads }, (_unused, head) => {
-    const visible = Array.from({ length: position + 1 }, (_unused2, token) => token).slice(-window);
+  const halfError = Math.max(
+    stored("key", caches.keyCache, data.keys),
+    stored("value", caches.valueCache, data.values),
+  );
+  return Math.max(found, (halfError / halfBound) * (quantizes ? codesBound : floatBound));
+}
+
+function argumentsOf(bench: Workbench, input: RotaryInput, data: Data) {
+  const { headWidth, group, position, splits, pairs, rotary, cap, teams } = input;
+  const { norms = false, gated = false, quantizes = false, borrows = false } = input;
+  const shape = { heads: kvHeads * group, kvHeads, headWidth };
+  return {
+    ...shape,
+    query: bench.upload(data.query),
+    gated,
+    rope: {
+      key: borrows ? undefined : bench.upload(data.key),
+      value: borrows ? undefined : bench.upload(data.value),
+      ...(rotary === 0 ? {} : { frequencies: bench.upload(rotaryTurns(data.radians)) }),
+      ...{ rotary, pairs, magnitude, epsilon, normValue: norms },
+      ...(norms && {
+        queryNorm: bench.vector("query norm", data.queryNorm),
+        keyNorm: bench.vector("key norm", data.keyNorm),
+      }),
+    },
+    reader: quantizes ? readers.int8 : readers.float,
+    deterministic: false,
+    parts: bench.upload(new Uint8Array(attentionPartBytes([shape]))),
+    step: uploadStep(bench, [{ token: 0, position, sequence: 0 }], { tables: [data.keys.table] }),
+    ...{ rowCapacity: 1, scale, cap, splits, window: input.window ?? position + 1 },
+    ...(teams === undefined ? {} : { teams }),
+  };
+}
+
+interface OwnHead {
+  readonly key: readonly number[];
+  readonly value: readonly number[];
+}
+
+/** The row's own keys and values, before they are rounded to halves. */
+function ownHeads(input: RotaryInput, { key, value, keyNorm, radians }: Data): OwnHead[] {
+  const { headWidth, norms = false } = input;
+  const ones = new Float32Array(headWidth).fill(1);
+  return Array.from({ length: kvHeads }, (_unused, head) => {
+    const [from, end] = [head * headWidth, (head + 1) * headWidth];
+    const values = value.subarray(from, end);
+    return {
+      key: rotatedHead(input, key.subarray(from, end), keyNorm, radians),
+      value: Array.from(norms ? rmsNormReference(values, ones, epsilon) : values),
+    };
+  });
+}
+
+function rotatedHead(
+  { position, pairs, rotary, norms = false }: RotaryInput,
+  head: Float32Array,
+  weight: Float32Array,
+  radians: readonly number[],
+): number[] {
+  const normed = norms ? rmsNormReference(head, weight, epsilon) : head;
+  const turned = ropeReference(Array.from(normed), position, radians, pairs);
+  return turned.map((x, i) => (i < rotary ? x * magnitude : x));
+}
+
+function expectedOf(input: RotaryInput, data: Data, own: readonly OwnHead[]): number[] {
+  const { headWidth, group, position, cap, gated = false, borrows = false } = input;
+  const visible = Array.from({ length: position + 1 }, (_unused, token) => token);
+  const inWindow = visible.slice(-(input.window ?? visible.length));
+  const stride = gated ? 2 * headWidth : headWidth;
+  return Array.from({ length: kvHeads * group }, (_unused, head) => {
     const kvHead = Math.floor(head / group);
-    const isOwn = (token: number) => token === position && !borrows;
-    const stride = gated ? 2 * headWidth : headWidth;
-    const gate = query.subarray(head * stride + headWidth, (head + 1) * stride);
+    const from = head * stride;
+    const cached = (cache: Cache, of: "key" | "value") =>
+      inWindow.map((token) =>
+        token === position && !borrows
+          ? Array.from(own[kvHead]?.[of] ?? [], (x) => halfToFloat(floatToHalf(x)))
+          : cache.head(kvHead, token),
+      );
+    const query = data.query.subarray(from, from + headWidth);
+    const gate = data.query.subarray(from + headWidth, from + stride);
     return attentionReference({
-      query: Float32Array.from(rotated(headOf(query, head, stride), queryNorm)),
-      keys: visible.map((token) =>
-        isOwn(token) ? asHalves(own[kvHead]?.key ?? []) : keys.head(kvHead, token),
-      ),
-      values: visible.map((token) =>
-        isOwn(token) ? asHalves(own[kvHead]?.value ?? []) : values.head(kvHead, token),
-      ),
+      query: Float32Array.from(rotatedHead(input, query, data.queryNorm, data.radians)),
+      keys: cached(data.keys, "key"),
+      values: cached(data.values, "value"),
       scale,
       cap,
     }).map((x, i) => (gated ? x / (1 + Math.exp(-(gate[i] ?? 0))) : x));
   }).flat();
-  const actual = quantizes
-    ? readCodes(bench, result, 1, 1, heads * headWidth)
-    : bench.read(result, expected.length);
-  // A half of the cache may round otherwise than the reference's.
-  const storedBound = quantizes ? codesBound : floatBound;
-  const stored = (of: "key" | "value", cache: typeof keyCache, table: readonly number[]) =>
-    borrows
-      ? 0
-      : relativeError(
-          readRow(bench, cache, table, position, headWidth),
-          own.flatMap((head) => head[of]),
-        ) *
-        (storedBound / 1e-3);
-  return Math.max(
-    relativeError(actual, expected),
-    stored("key", keyCache, keys.table),
-    stored("value", valueCache, values.table),
-  );
 }
 
 /** What a cache has at a position, head by head. */
 function readRow(
   bench: Workbench,
-  cache: Parameters<Workbench["read"]>[0],
+  cache: BufferSlice,
   table: readonly number[],
   position: number,
   headWidth: number,
@@ -180,8 +207,10 @@ function readRow(
 }
 
 const codesBound = 0.05;
+/** Of what is stored: halves, and the smallest ones are coarse. */
+const halfBound = 2e-3;
 /** Halves that round otherwise than the reference's move what is seen through them. */
-const floatBound = 2e-3;
+const floatBound = 1e-3;
 
 function describe({ position, splits, ...input }: RotaryInput): string {
   const extras = Object.entries(input).map(([name, value]) => `${name} ${value}`);
