@@ -167,7 +167,6 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       sideCount(team.lanes, valueWidth),
       keyLoads(headWidth, loads),
       loads,
-      Number(rope !== undefined),
       Number(rope?.key !== undefined),
       ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
       heads / kvHeads / group,
