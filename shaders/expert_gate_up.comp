@@ -52,15 +52,14 @@ void main() {
         const uint block = u / BLOCK_UNITS;
         const uint unit = u % BLOCK_UNITS;
         const uint base = row * width + block * BLOCK_VALUES;
-        vec4 values[UNIT_QUADS];
-        unpack(gate, gateBlock + block, unit, values);
+        WeightUnit gateWeights;
+        WeightUnit upWeights;
+        loadWeights(gate, gateBlock + block, unit, gateWeights);
+        if (!ALONE) loadWeights(up, upBlock + block, unit, upWeights);
         [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
-            gateSum += dot(values[q], x.at[(base + quadColumn(unit, q)) / 4]);
-        }
-        if (ALONE) continue;
-        unpack(up, upBlock + block, unit, values);
-        [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
-            upSum += dot(values[q], x.at[(base + quadColumn(unit, q)) / 4]);
+            const vec4 a = x.at[(base + quadColumn(unit, q)) / 4];
+            gateSum += dot(weightQuad(gateWeights, q), a);
+            if (!ALONE) upSum += dot(weightQuad(upWeights, q), a);
         }
     }
     gateSum = clusterSum(gateSum, LANES);

@@ -53,6 +53,11 @@ layout(push_constant, std430) uniform Parameters {
 const uint TEAMS = WORKGROUP / LANES;
 const uint ROW_BLOCKS = WIDTH / BLOCK_VALUES;
 const uint UNITS = WIDTH / UNIT_VALUES;
+#if defined(PLAIN_VALUES) || defined(ACTIVATION_int8)
+const bool PASSING = COLUMNS > ROWS;
+#else
+const bool PASSING = true;
+#endif
 
 #include "include/linear_input.glsl"
 
@@ -108,6 +113,14 @@ void main() {
             }
         }
         for (uint u = lane; u < UNITS; u += LANES) {
+            if (PASSING) {
+                uint rowBlocks[ROWS];
+                [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                    rowBlocks[r] = min(firstRow + r, rows - 1) * ROW_BLOCKS;
+                }
+                addPassingProducts(rowBlocks, u, firstColumn, columnCount - 1, sums, upSums);
+                continue;
+            }
             ActivationUnit a[COLUMNS];
             [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
                 loadActivation(min(firstColumn + c, columnCount - 1), u, a[c]);

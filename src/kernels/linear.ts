@@ -147,11 +147,13 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 }
 
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
-  const { w, rowCapacity, yActivation, norm } = args;
-  const columns = Math.min(rowCapacity, linearRowsMax);
+  const { w, rowCapacity, yActivation, norm, activation, gated } = args;
+  // Two matrices with long units fill the registers.
+  const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;
+  const columns = Math.min(rowCapacity, isHeavy ? 4 : linearRowsMax);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
-  const rows = columns > 2 ? 1 : 2;
+  const rows = columns > 2 || isHeavy ? 1 : 2;
   const isCpu = context.capabilities.kind === "cpu";
   // What precedes the product is done by every workgroup, so it must have enough to do.
   const subgroups = norm === undefined || isCpu ? 1 : 8;
