@@ -27,6 +27,7 @@ layout(push_constant, std430) uniform Parameters {
     Uint4s x;     // [columns, width], halves in rows of floats' room
     FloatsOut y;  // [columns, rows]
     Floats bias;  // [rows], read with HAS_BIAS
+    Floats rowSwitch; // [columns], read with SWITCHED
     Step step_;
     uint rows;
     uint width;

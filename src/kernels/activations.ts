@@ -10,6 +10,8 @@ import type { KernelContext } from "./kernel.ts";
 import { matrixUnitsOf, suitsMatrixUnits } from "./matrix-units.ts";
 
 export type ActivationKind = "float" | "int8" | "half";
+/** Of products with chosen experts. */
+export type ExpertActivation = Exclude<ActivationKind, "half">;
 
 /** Rows of activations up to which weights are read once for all of them (`linear`). */
 export const linearRowsMax = 8;
@@ -56,4 +58,11 @@ export function codesIn(memory: BufferSlice, rows: number, width: number): Buffe
 
 export function stepsIn(memory: BufferSlice, rows: number, width: number): BufferSlice {
   return subslice(memory, product([rows, width]), product([rows, width / 2]));
+}
+
+/** The same as `activationKind` for the experts of a mixture, which read a row each. */
+export function expertActivation(context: KernelContext, reader: Reader): ExpertActivation {
+  const { w } = reader;
+  const kind = activationKind(context, reader);
+  return kind === "int8" && w.columns % 32 === 0 ? "int8" : "float";
 }

@@ -28,6 +28,7 @@ export const linearKernel = defineKernel("linear", {
   y: updates,
   ySteps: writes,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   flags: u32,
@@ -49,6 +50,8 @@ export interface Linear {
   /** What the next product reads `y` as. */
   readonly yActivation?: ActivationKind;
   readonly bias?: Vector | undefined;
+  /** [rowCapacity]: each row's results are scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly accumulate?: boolean | undefined;
@@ -106,7 +109,7 @@ export function linear(context: KernelContext, args: Linear): void {
     subgroupSize: team.subgroupSize,
     parameters: {
       ...inputOf(args),
-      ...outputOf(y, quantizes, rowCapacity, rows),
+      ...resultRows(y, quantizes, rowCapacity, rows),
       w,
       step,
       rows,
@@ -114,6 +117,7 @@ export function linear(context: KernelContext, args: Linear): void {
       epsilon: norm?.epsilon ?? 0,
       ...(gated && { up: gated.up }),
       ...(args.bias && { bias: args.bias.data }),
+      ...(args.rowSwitch && { rowSwitch: args.rowSwitch }),
     },
     groups: [ceilDiv(rows, workgroupRows), ceilDiv(rowCapacity, tuning.columns)],
     label: w.name,
@@ -122,12 +126,22 @@ export function linear(context: KernelContext, args: Linear): void {
 
 function inputOf({ x, activation, norm, w, rowCapacity }: Linear) {
   if (norm !== undefined) return { x, aside: norm.weight.data };
+  return preparedRows(x, activation, rowCapacity, w.columns);
+}
+
+/** Prepared activations as kernels take them: floats, or codes and their steps. */
+export function preparedRows(
+  x: BufferSlice,
+  activation: ActivationKind,
+  rowCapacity: number,
+  width: number,
+) {
   if (activation === "float") return { x };
-  const width = w.columns;
   return { x: codesIn(x, rowCapacity, width), aside: stepsIn(x, rowCapacity, width) };
 }
 
-function outputOf(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
+/** The same for results. */
+export function resultRows(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
   if (!quantizes) return { y };
   return { y: codesIn(y, rowCapacity, rows), ySteps: stepsIn(y, rowCapacity, rows) };
 }

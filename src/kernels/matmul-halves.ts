@@ -14,6 +14,8 @@ export interface HalvesProduct {
   /** [rowCapacity, rows], written, or added to with `accumulate`. */
   readonly y: BufferSlice;
   readonly bias?: Vector | undefined;
+  /** [rowCapacity]: each row of results is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly accumulate?: boolean;

@@ -13,6 +13,7 @@ export const matmulNarrowKernel = defineKernel("matmul_narrow", {
   x: reads,
   y: updates,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   width: u32,
@@ -45,7 +46,7 @@ export function matmulNarrow(
   product: HalvesProduct,
   tuning: NarrowTuning = defaultTuning(context, units, product),
 ): void {
-  const { w, x, y, bias, step, rowCapacity } = product;
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   const { rows, columns, subgroups, slice } = tuning;
   invariant(rowCapacity % columns === 0, `matmul ${w.name}: ${rowCapacity} rows in ${columns}`);
   invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
@@ -71,6 +72,7 @@ export function matmulNarrow(
       width: w.columns,
       flags: productFlags(product),
       ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
     },
     groups: [ceilDiv(rowCapacity, columns), ceilDiv(w.rows, rows)],
     label: w.name,

@@ -13,6 +13,7 @@ export const matmulWideKernel = defineKernel("matmul_wide", {
   x: reads,
   y: updates,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   width: u32,
@@ -50,7 +51,7 @@ export function matmulWide(
   product: HalvesProduct,
   tuning: WideTuning = defaultTuning(context, units, product),
 ): void {
-  const { w, x, y, bias, step, rowCapacity } = product;
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
   const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
   invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
@@ -78,6 +79,7 @@ export function matmulWide(
       width: w.columns,
       flags: productFlags(product),
       ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
     },
     // Neighbours share weights.
     groups: [ceilDiv(rowCapacity, tileColumns), ceilDiv(w.rows, tileRows)],

@@ -16,6 +16,7 @@ export const matmulKernel = defineKernel("matmul", {
   x: reads,
   y: updates,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   width: u32,
@@ -32,6 +33,8 @@ export interface Matmul extends Reader {
   /** [rowCapacity, rows], written, or added to with `accumulate`. */
   readonly y: BufferSlice;
   readonly bias?: Vector | undefined;
+  /** [rowCapacity]: each row of results is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly accumulate?: boolean;
   /** The rows are the step's output rows. */
@@ -66,7 +69,7 @@ export function matmul(context: KernelContext, product: Matmul): void {
 
 /** In tiles through shared memory, floats throughout: the plain variant, for every device. */
 export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deterministic">): void {
-  const { w, x, y, bias, step, rowCapacity } = product;
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   invariant(
     isComputable(w.dtype, w.columns),
     `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`,
@@ -85,6 +88,7 @@ export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deter
       width: w.columns,
       flags: productFlags(product),
       ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
     },
     groups: [ceilDiv(w.rows, tileRows), ceilDiv(rowCapacity, tileColumns)],
     label: w.name,
