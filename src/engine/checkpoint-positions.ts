@@ -5,7 +5,7 @@
 import { blockTokens } from "../kernels/step.ts";
 
 /** Checkpoints nearer to each other than this save too little. */
-export const checkpointGap = 4 * blockTokens;
+const checkpointGap = 4 * blockTokens;
 
 /**
  * Positions in a prompt, ascending, each the end of a full block. First come those where another

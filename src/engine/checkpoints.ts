@@ -1,8 +1,6 @@
 /**
  * Recurrent state that is kept aside. The state has a row for each sequence and behind them one for
- * each slot here; a slot belongs to a node of the prefix tree, or to a sequence that goes back to
- * it if its drafts are refused. When no slot is free, the checkpoint that was not used for longest
- * goes.
+ * each slot here. When no slot is free, the checkpoint that was not used for longest goes.
  */
 import { invariant } from "../errors.ts";
 import type { PrefixNode, PrefixTree } from "./prefix-tree.ts";

@@ -40,15 +40,15 @@ export class FairOrder {
 
   /**
    * The stream that gets the next few rows of prefill: of the client that was served least, the one
-   * that will be through soonest. Who computes again what was refused comes before all.
+   * that will be through soonest.
    */
   nextPrefill(streams: Iterable<TokenStream>): TokenStream | undefined {
     const isOldestTurn = this.#quantumCount++ % turnsPerOldest === 0;
-    return first(streams, (a, b) => {
-      const replay = replayRank(a) - replayRank(b);
-      if (replay !== 0 || isOldestTurn) return replay || byAge(a, b);
-      return this.#byService(a, b) || a.dueCount - b.dueCount || byAge(a, b);
-    });
+    if (isOldestTurn) return first(streams, byAge);
+    return first(
+      streams,
+      (a, b) => this.#byService(a, b) || a.dueCount - b.dueCount || byAge(a, b),
+    );
   }
 
   #byService(a: TokenStream, b: TokenStream): number {
@@ -58,10 +58,6 @@ export class FairOrder {
 
 function byAge(a: TokenStream, b: TokenStream): number {
   return a.id - b.id;
-}
-
-function replayRank({ residence }: TokenStream): number {
-  return residence?.isReplaying === true ? 0 : 1;
 }
 
 function first(

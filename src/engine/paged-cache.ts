@@ -127,16 +127,6 @@ export class PagedCache {
     residence.length += count;
   }
 
-  /** Forgets the positions from `length` on and gives their blocks back. */
-  trim(residence: Residence, length: number): void {
-    const { blocks, path } = residence;
-    invariant(length <= residence.length && length >= path.length * blockTokens, "trimmed too far");
-    residence.length = length;
-    const kept = ceilDiv(length, blockTokens);
-    for (const block of blocks.splice(kept)) this.#pool.release(block);
-    residence.tableFrom = Math.min(residence.tableFrom, kept);
-  }
-
   /** Puts what is complete and known into the tree, where other sequences find it. */
   publish(residence: Residence, tokens: readonly number[]): void {
     const known = Math.min(residence.length, tokens.length);
@@ -166,25 +156,6 @@ export class PagedCache {
     invariant(residence.length % blockTokens === 0, "a checkpoint within a block");
     const slot = this.#saveCheckpoint(residence);
     if (slot !== undefined) residence.held.push({ position: residence.length, slot });
-  }
-
-  /** Keeps the state from before the step that is being planned; false if there is no slot. */
-  saveSpare(residence: Residence): boolean {
-    if (this.#isRecurrent) residence.spare = this.#checkpoints.save(residence.slot);
-    return !this.#isRecurrent || residence.spare !== undefined;
-  }
-
-  /** Goes back to the spare state, which was that at `position`. */
-  restoreSpare(residence: Residence, position: number): void {
-    invariant(residence.spare !== undefined, "no spare state");
-    this.#checkpoints.restore(residence.spare, residence.slot);
-    residence.length = position;
-    this.dropSpare(residence);
-  }
-
-  dropSpare(residence: Residence): void {
-    if (residence.spare !== undefined) this.#checkpoints.giveBack(residence.spare);
-    residence.spare = undefined;
   }
 
   /** What the device's block table lacks. */
@@ -217,14 +188,14 @@ export class PagedCache {
       count(block);
       if (checkpoint !== undefined) slotCount++;
     }
-    for (const { blocks, path, tail, held, spare } of residences) {
+    for (const { blocks, path, tail, held } of residences) {
       blocks.forEach(count);
       if (tail !== undefined) count(tail.node.block);
       invariant(
         path.every(({ block }, i) => block === blocks[i]),
         "a path beside its blocks",
       );
-      slotCount += held.length + (spare === undefined ? 0 : 1);
+      slotCount += held.length;
     }
     for (const { block } of this.#sources) count(block);
     counts.forEach((expected, block) => {
@@ -272,7 +243,6 @@ export class PagedCache {
     for (const block of blocks.splice(path.length)) this.#pool.release(block);
     for (const node of path.splice(0).reverse()) this.#tree.letGo(node);
     for (const { slot } of held.splice(0)) this.#checkpoints.giveBack(slot);
-    this.dropSpare(residence);
     blocks.length = 0;
     residence.length = 0;
     residence.tableFrom = 0;

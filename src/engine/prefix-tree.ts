@@ -202,7 +202,7 @@ export class PrefixTree {
   }
 }
 
-export function isFull(node: PrefixNode): boolean {
+function isFull(node: PrefixNode): boolean {
   return node.tokens.length === blockTokens;
 }
 

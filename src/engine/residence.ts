@@ -22,10 +22,6 @@ export class Residence {
   readonly held: HeldCheckpoint[] = [];
   /** Nodes that got a checkpoint from here, the oldest first. */
   made: PrefixNode[] = [];
-  /** The slot that keeps the recurrent state from before drafts. */
-  spare: number | undefined;
-  /** It went back behind refused drafts and computes again what was accepted. */
-  isReplaying = false;
 
   constructor(slot: number) {
     this.slot = slot;

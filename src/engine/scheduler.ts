@@ -26,17 +26,16 @@ export interface SchedulerLimits extends CacheLimits {
   readonly checkpointInterval?: number | undefined;
 }
 
-/** What a step made of a run with outputs. */
+/** What a step made of a run with an output. */
 export interface Outcome {
-  /** Drafts that were right, then the token behind them. */
-  readonly tokens: readonly number[];
-  /** The last of them ends the text. */
+  readonly token: number;
+  /** It ends the text. */
   readonly isEnd: boolean;
 }
 
 export interface Progress {
   readonly id: number;
-  readonly tokens: readonly number[];
+  readonly token: number;
   readonly finish: "stop" | "length" | undefined;
 }
 
@@ -57,8 +56,6 @@ interface SchedulerTotals {
   /** Tokens of prompts that did not have to be computed. */
   cached: number;
   preemptions: number;
-  drafted: number;
-  accepted: number;
 }
 
 /** A step whose ids are not known yet. */
@@ -86,8 +83,6 @@ export class Scheduler {
     discarded: 0,
     cached: 0,
     preemptions: 0,
-    drafted: 0,
-    accepted: 0,
   };
   #nextId = 0;
   /** Of the step that is being planned. */
@@ -138,15 +133,6 @@ export class Scheduler {
     return stream !== undefined;
   }
 
-  /**
-   * Guesses what follows the last token of a text: the next step verifies as many as there is room
-   * for. Of no effect unless all of its tokens are known.
-   */
-  propose(id: number, drafts: readonly number[]): void {
-    const stream = this.#running.get(id);
-    if (stream?.pendingCount === 0) stream.drafts = drafts;
-  }
-
   /** Tokens of a prompt that the cache held. */
   cachedTokensOf(id: number): number {
     return (this.#running.get(id) ?? this.#waiting.get(id))?.cachedTokens ?? 0;
@@ -182,6 +168,11 @@ export class Scheduler {
     });
   }
 
+  /** Forgets all prefixes that no running text uses. */
+  clearPrefixes(): void {
+    this.#cache.clear();
+  }
+
   /** Counts all that is held again. */
   check(): void {
     const residences = [...this.#running.values()].flatMap(({ residence }) => residence ?? []);
@@ -191,18 +182,16 @@ export class Scheduler {
     invariant(residences.length === this.#running.size, "a running text holds nothing");
   }
 
-  /** Decoding comes first, so that its pace does not depend on prompts; guesses come last. */
+  /** Decoding comes first, so that its pace does not depend on prompts. */
   #shareRows(): void {
     for (const stream of [...this.#running.values()].toSorted((a, b) => a.id - b.id)) {
       if (stream.isDecoding && this.#canStep(stream)) this.#decode(stream);
     }
     this.#admit();
     this.#prefill();
-    for (const share of this.#shares.values()) this.#draft(share);
   }
 
-  #canStep({ draftCount, lockstep, pendingCount, madeCount, maxTokens, length }: TokenStream) {
-    if (draftCount > 0 || (lockstep && pendingCount > 0)) return false;
+  #canStep({ madeCount, maxTokens, length }: TokenStream): boolean {
     return madeCount < maxTokens && length <= this.#limits.contextTokens;
   }
 
@@ -281,7 +270,7 @@ export class Scheduler {
     return true;
   }
 
-  /** Whether another text computes in this very step what this one needs next, and will share it. */
+  /** Whether another text computes in this very step what this one needs next, and shares it. */
   #isBeingComputed({ tokens }: TokenStream, { path }: Residence): boolean {
     const from = path.length * blockTokens;
     return [...this.#shares.values()].some(({ stream, residence, position }) => {
@@ -296,37 +285,13 @@ export class Scheduler {
     });
   }
 
-  #draft(share: Share): void {
-    const { stream, residence } = share;
-    const { drafts, maxTokens, madeCount, length, pendingCount } = stream;
-    stream.drafts = [];
-    if (madeCount === 0 || pendingCount > 0 || share.rowCount > 1 || !hasOutput(share)) return;
-    const outputs = [...this.#shares.values()].filter(hasOutput);
-    const outputCount = outputs.reduce((sum, other) => sum + other.drafts.length + 1, 0);
-    const most = Math.min(
-      drafts.length,
-      this.#rowsLeft,
-      this.#limits.outputCapacity - outputCount,
-      maxTokens - madeCount - 1,
-      this.#limits.contextTokens - length,
-    );
-    const count = most > 0 ? this.#cache.grow(residence, most) : 0;
-    if (count === 0 || !this.#cache.saveSpare(residence)) return;
-    share.drafts = drafts.slice(0, count);
-    share.rowCount += count;
-    stream.draftCount = count;
-    this.#cache.advance(residence, count);
-    this.#rowsLeft -= count;
-  }
-
   #give(stream: TokenStream, residence: Residence, count: number): void {
     const share = this.#shares.get(stream);
     const { length: position } = residence;
     if (share !== undefined) share.rowCount += count;
     else {
       const isFirst = !residence.hasRows;
-      const drafts: number[] = [];
-      this.#shares.set(stream, { stream, residence, position, isFirst, rowCount: count, drafts });
+      this.#shares.set(stream, { stream, residence, position, isFirst, rowCount: count });
       residence.hasRows = true;
     }
     this.#cache.advance(residence, count);
@@ -343,50 +308,29 @@ export class Scheduler {
     const outputs = shares.filter(hasOutput);
     for (const { stream } of outputs) stream.pendingCount++;
     for (const { stream, residence } of shares) {
-      if (stream.draftCount > 0) continue;
       const { length } = residence;
       if (stream.checkpointAfter(length - 1) === length) this.#cache.checkpoint(residence);
       this.#cache.publish(residence, stream.tokens);
     }
-    for (const { residence } of outputs) residence.isReplaying = false;
     this.#flights.push({ plan, shares, outputs });
     this.#totals.rows += plan.rows.length;
     return plan;
   }
 
-  #settle(share: Share, { tokens, isEnd }: Outcome): Progress[] {
-    const { stream, residence, drafts } = share;
-    const acceptedCount = tokens.length - 1;
-    invariant(acceptedCount >= 0 && acceptedCount <= drafts.length, `${tokens.length} tokens`);
+  #settle({ stream, residence }: Share, { token, isEnd }: Outcome): Progress[] {
     if (stream.isOver) {
       this.#totals.discarded++;
       return [];
     }
     stream.pendingCount--;
-    stream.draftCount = 0;
-    stream.tokens.push(...tokens);
-    if (stream.residence === residence) this.#verify(share, acceptedCount);
+    stream.tokens.push(token);
     const isFull =
       stream.madeCount >= stream.maxTokens || stream.length > this.#limits.contextTokens;
     const atLimit = isFull && stream.pendingCount === 0 ? "length" : undefined;
     const finish = isEnd ? "stop" : atLimit;
     if (finish !== undefined) this.#end(stream);
     else if (stream.residence === residence) this.#cache.publish(residence, stream.tokens);
-    return [{ id: stream.id, tokens, finish }];
-  }
-
-  /** Goes back behind the drafts that were right. */
-  #verify({ residence, position, rowCount, drafts }: Share, acceptedCount: number): void {
-    if (drafts.length === 0) return;
-    this.#totals.drafted += drafts.length;
-    this.#totals.accepted += acceptedCount;
-    if (acceptedCount === drafts.length) this.#cache.dropSpare(residence);
-    else if (residence.spare === undefined) {
-      this.#cache.trim(residence, position + rowCount - drafts.length + acceptedCount);
-    } else {
-      this.#cache.restoreSpare(residence, position);
-      residence.isReplaying = true;
-    }
+    return [{ id: stream.id, token, finish }];
   }
 
   #youngest(): TokenStream {

@@ -16,9 +16,8 @@ export interface Run {
   readonly position: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Of the logits that are wanted: those behind the last rows of the run. */
-  readonly firstOutput: number;
-  readonly outputCount: number;
+  /** Whether the logits behind its last row are wanted. */
+  readonly hasOutput: boolean;
   /** The sequence has come to its slot: what the slot remembers is another's. */
   readonly isFirst: boolean;
 }
@@ -40,13 +39,11 @@ export interface Share {
   readonly position: number;
   readonly isFirst: boolean;
   rowCount: number;
-  /** What the last rows are fed, if they are guesses. */
-  drafts: readonly number[];
 }
 
-/** With the last row that is no guess all tokens are computed, and the next one is made. */
-export function hasOutput({ stream, position, rowCount, drafts }: Share): boolean {
-  return position + rowCount - drafts.length === stream.length;
+/** With its last row all tokens are computed, and the next one is made. */
+export function hasOutput({ stream, position, rowCount }: Share): boolean {
+  return position + rowCount === stream.length;
 }
 
 /** Before the streams count the tokens that the step makes. */
@@ -58,26 +55,22 @@ export function assembleStep(
   const rows: StepRow[] = [];
   const outputRows: number[] = [];
   const runs = shares.map((share): Run => {
-    const { stream, residence, position, isFirst, rowCount, drafts } = share;
-    const [firstRow, firstOutput] = [rows.length, outputRows.length];
-    for (let i = 0; i < rowCount; i++) {
-      const token = tokenAt(share, position + i);
-      rows.push({ token, position: position + i, sequence: residence.slot });
-    }
-    const outputCount = hasOutput(share) ? drafts.length + 1 : 0;
-    for (let i = rows.length - outputCount; i < rows.length; i++) outputRows.push(i);
-    const { id } = stream;
+    const { stream, residence, position, isFirst, rowCount } = share;
     const { slot } = residence;
-    return { id, slot, position, firstRow, rowCount, firstOutput, outputCount, isFirst };
+    const firstRow = rows.length;
+    for (let at = position; at < position + rowCount; at++) {
+      rows.push({ token: tokenAt(stream, at), position: at, sequence: slot });
+    }
+    const withOutput = hasOutput(share);
+    if (withOutput) outputRows.push(rows.length - 1);
+    return { id: stream.id, slot, position, firstRow, rowCount, hasOutput: withOutput, isFirst };
   });
   return { copies, tables, rows, outputRows, runs };
 }
 
-function tokenAt({ stream, position, rowCount, drafts }: Share, at: number): number {
-  const draft = drafts[at - (position + rowCount - drafts.length)];
-  if (draft !== undefined) return draft;
-  const known = stream.tokens[at];
+function tokenAt({ tokens, length }: TokenStream, at: number): number {
+  const known = tokens[at];
   if (known !== undefined) return known;
-  invariant(at === stream.length - 1, `position ${at} is beyond the last token`);
+  invariant(at === length - 1, `position ${at} is beyond the last token`);
   return latestToken;
 }

@@ -1,4 +1,4 @@
-/** One text in the making, from when it is asked for until it is complete: its tokens and limits. */
+/** One text in the making, from when it is asked for until it is complete. */
 import { checkpointPositions, nextCheckpoint } from "./checkpoint-positions.ts";
 import type { Residence } from "./residence.ts";
 
@@ -12,8 +12,6 @@ export interface TokenRequest {
   readonly client?: string | undefined;
   /** Positions at which messages end: likely ends of prefixes that others share. */
   readonly boundaries?: readonly number[] | undefined;
-  /** The next step waits for the last id: drafts and grammars are made from it. */
-  readonly lockstep?: boolean | undefined;
 }
 
 export class TokenStream {
@@ -22,15 +20,10 @@ export class TokenStream {
   readonly client: string;
   readonly promptLength: number;
   readonly maxTokens: number;
-  readonly lockstep: boolean;
   /** All that are known. */
   readonly tokens: number[];
   /** Steps under way whose ids are not known yet. */
   pendingCount = 0;
-  /** Guesses of what follows the tokens, for the next step. */
-  drafts: readonly number[] = [];
-  /** Drafts that are being verified. */
-  draftCount = 0;
   residence: Residence | undefined;
   /** Positions that its client was charged for. */
   chargedLength = 0;
@@ -42,12 +35,11 @@ export class TokenStream {
 
   /** Checkpoints come every `interval` tokens and at boundaries; never if it is infinite. */
   constructor(id: number, request: TokenRequest, interval: number) {
-    const { prompt, maxTokens, client = "", boundaries = [], lockstep = false } = request;
+    const { prompt, maxTokens, client = "", boundaries = [] } = request;
     this.id = id;
     this.client = client;
     this.promptLength = prompt.length;
     this.maxTokens = maxTokens;
-    this.lockstep = lockstep;
     this.tokens = [...prompt];
     this.#interval = interval;
     this.#checkpoints = Number.isFinite(interval)
