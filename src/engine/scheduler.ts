@@ -10,6 +10,7 @@ import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv } from "../math.ts";
 import { ClientLedger } from "./client-ledger.ts";
 import { FairOrder } from "./fair-order.ts";
+import { LooseSequences } from "./loose-sequences.ts";
 import { PagedCache, type CacheLimits } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
 import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
@@ -69,6 +70,7 @@ interface Flight {
 const quantumRows = blockTokens;
 
 export class Scheduler {
+  readonly loose: LooseSequences;
   readonly #limits: SchedulerLimits;
   readonly #cache: PagedCache;
   readonly #ledger = new ClientLedger();
@@ -78,12 +80,7 @@ export class Scheduler {
   /** Taken from the end. */
   readonly #freeSlots: number[];
   readonly #flights: Flight[] = [];
-  readonly #totals: SchedulerTotals = {
-    rows: 0,
-    discarded: 0,
-    cached: 0,
-    preemptions: 0,
-  };
+  readonly #totals: SchedulerTotals = { rows: 0, discarded: 0, cached: 0, preemptions: 0 };
   #nextId = 0;
   /** Of the step that is being planned. */
   #shares = new Map<TokenStream, Share>();
@@ -101,6 +98,7 @@ export class Scheduler {
     this.#limits = limits;
     this.#cache = new PagedCache(limits);
     this.#freeSlots = Array.from({ length: sequenceCapacity }, (_, i) => sequenceCapacity - 1 - i);
+    this.loose = new LooseSequences(this.#cache, this.#freeSlots);
   }
 
   get stats(): SchedulerStats {
@@ -133,6 +131,18 @@ export class Scheduler {
     return stream !== undefined;
   }
 
+  /** While a text is held, no plan has rows of it. */
+  setHeld(id: number, isHeld: boolean): void {
+    const stream = this.#waiting.get(id) ?? this.#running.get(id);
+    if (stream !== undefined) stream.isHeld = isHeld;
+  }
+
+  /** Some running text makes a token with every step. */
+  get isDecoding(): boolean {
+    for (const stream of this.#running.values()) if (stream.isDecoding) return true;
+    return false;
+  }
+
   /** Tokens of a prompt that the cache held. */
   cachedTokensOf(id: number): number {
     return (this.#running.get(id) ?? this.#waiting.get(id))?.cachedTokens ?? 0;
@@ -151,6 +161,7 @@ export class Scheduler {
       this.#shareRows();
       if (this.#shares.size > 0) return this.#launch([...this.#shares.values()]);
       if (this.#flights.length > 0 || this.#running.size === 0) return undefined;
+      if ([...this.#running.values()].every(({ isHeld }) => isHeld)) return undefined;
       // Prompts hold all of the cache, and none of them can go on.
       this.#preempt(this.#youngest());
     }
@@ -175,11 +186,12 @@ export class Scheduler {
 
   /** Counts all that is held again. */
   check(): void {
-    const residences = [...this.#running.values()].flatMap(({ residence }) => residence ?? []);
+    const running = [...this.#running.values()].flatMap(({ residence }) => residence ?? []);
+    const residences = [...running, ...this.loose.all()];
     this.#cache.check(residences);
     const slots = new Set([...this.#freeSlots, ...residences.map(({ slot }) => slot)]);
     invariant(slots.size === this.#limits.sequenceCapacity, "a sequence slot is lost");
-    invariant(residences.length === this.#running.size, "a running text holds nothing");
+    invariant(running.length === this.#running.size, "a running text holds nothing");
   }
 
   /** Decoding comes first, so that its pace does not depend on prompts. */
@@ -191,8 +203,8 @@ export class Scheduler {
     this.#prefill();
   }
 
-  #canStep({ madeCount, maxTokens, length }: TokenStream): boolean {
-    return madeCount < maxTokens && length <= this.#limits.contextTokens;
+  #canStep({ isHeld, madeCount, maxTokens, length }: TokenStream): boolean {
+    return !isHeld && madeCount < maxTokens && length <= this.#limits.contextTokens;
   }
 
   #decode(stream: TokenStream): void {
@@ -209,7 +221,7 @@ export class Scheduler {
   /** Lets texts in while there are slots and all of their tokens fit. */
   #admit(): void {
     for (let slot = this.#freeSlots.at(-1); slot !== undefined; slot = this.#freeSlots.at(-1)) {
-      const ready = [...this.#waiting.values()].filter(({ pendingCount }) => pendingCount === 0);
+      const ready = [...this.#waiting.values()].filter(isReady);
       const stream = this.#order.nextWaiting(ready, this.#running.values());
       if (stream === undefined) return;
       stream.residence = this.#cache.enter(slot, stream.tokens, this.#reservedBlocks());
@@ -361,4 +373,9 @@ export class Scheduler {
     this.#running.delete(stream.id);
     this.#freeSlots.push(residence.slot);
   }
+}
+
+/** All of its tokens are known, and the next one is wanted. */
+function isReady({ pendingCount, isHeld }: TokenStream): boolean {
+  return pendingCount === 0 && !isHeld;
 }

@@ -23,11 +23,15 @@ export interface Run {
 }
 
 /** In the order of execution: states, blocks and tables first, then the rows. */
-export interface StepPlan {
+export interface StepWork {
   readonly copies: CacheCopies;
   readonly tables: readonly TableChange[];
   readonly rows: readonly StepRow[];
+  /** Of the rows whose logits are wanted. */
   readonly outputRows: readonly number[];
+}
+
+export interface StepPlan extends StepWork {
   readonly runs: readonly Run[];
 }
 

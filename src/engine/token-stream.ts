@@ -30,6 +30,8 @@ export class TokenStream {
   /** Tokens of the prompt that need not have been computed when it began. */
   cachedTokens = 0;
   isOver = false;
+  /** Whoever asked for it is not ready for its next token. */
+  isHeld = false;
   readonly #checkpoints: readonly number[];
   readonly #interval: number;
 

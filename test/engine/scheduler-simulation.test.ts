@@ -57,6 +57,7 @@ class Simulation {
   /** Conversations to go on with: later prompts share their heads. */
   readonly #histories: number[][] = [];
   readonly #begun: number[] = [];
+  readonly #held = new Set<number>();
   #submitted = 0;
   step = 0;
   readonly done = { complete: 0, cancelled: 0 };
@@ -76,6 +77,7 @@ class Simulation {
       expect(this.step++).toBeLessThan(textCount * 200);
       while (this.#submitted < textCount && this.#random.below(gap + 1) === 0) this.#submit();
       this.#cancelSome();
+      this.#holdSome();
       const plan = this.scheduler.plan(rowBudget);
       if (plan !== undefined) this.#launch(plan);
       if (plan === undefined || this.#flights.length > 1) this.#complete();
@@ -117,14 +119,25 @@ class Simulation {
     }
   }
 
+  /** Whoever reads some texts is slow. */
+  #holdSome(): void {
+    for (const id of this.#open.keys()) {
+      const isHeld = this.#held.has(id) ? this.#random.below(5) > 0 : this.#random.below(200) === 0;
+      if (isHeld) this.#held.add(id);
+      else this.#held.delete(id);
+      this.scheduler.setHeld(id, isHeld);
+    }
+  }
+
   #launch(plan: StepPlan): void {
     const { rowBudget, limits } = this.#world;
     expect(plan.rows.length).toBeLessThanOrEqual(rowBudget);
     expect(plan.outputRows.length).toBeLessThanOrEqual(limits.outputCapacity);
     for (const { id } of plan.runs) {
       const text = this.#open.get(id);
-      // No rows of what has ended or was given up.
+      // No rows of what has ended, was given up or is held.
       expect(text).toBeDefined();
+      expect(this.#held.has(id)).toBe(false);
       if (text === undefined || text.hasRows) continue;
       text.hasRows = true;
       this.#begun.push(id);
