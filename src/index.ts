@@ -39,6 +39,12 @@ export interface LoadOptions {
   readonly device?: string | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
+  /** Texts that are made side by side, as far as memory allows; others wait. 8 by default. */
+  readonly parallel?: number | undefined;
+  /** Tokens that all texts share, those that are remembered included. */
+  readonly cacheTokens?: number | undefined;
+  /** States of recurrent layers that are kept for prompts that begin alike, at most. */
+  readonly checkpoints?: number | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
   /** A chat template (Jinja) instead of the model's own. */
@@ -53,6 +59,9 @@ export interface LoadOptions {
   readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
 }
+
+/** More than a step has rows for. */
+const parallelMax = 256;
 
 /** Opens a model file, or the model inside the executable if no path is given. */
 export async function openModelFile(path?: string): Promise<GgufFile> {
@@ -82,7 +91,11 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, onWarning: warn = () => {} } = options;
+  const { parallel = 8, cacheTokens, checkpoints } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
+  if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
+  if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
+  requireCount("parallel", parallel, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const model = describeModel(file);
@@ -96,6 +109,9 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   opened.defer(() => gpu.close());
   const engine = await Engine.load(gpu, model, {
     contextTokens,
+    cacheTokens,
+    checkpoints,
+    parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,
     ...(options.onPlan && { onPlan: options.onPlan }),
@@ -119,7 +135,7 @@ interface Parts {
   readonly loadMs: number;
 }
 
-/** A model on a device. One text is made at a time. */
+/** A model on a device. Texts may be asked for at once; they are made side by side. */
 export class LanguageModel implements Disposable {
   /** The engine below, for measuring and for experiments. */
   readonly engine: Engine;
@@ -128,7 +144,6 @@ export class LanguageModel implements Disposable {
   readonly #tokenizer: Tokenizer | undefined;
   readonly #owned: DisposableStack;
   readonly #closing = new AbortController();
-  #busy = false;
 
   /** Use `load`. */
   constructor({ engine, tokenizer, template, owned, loadMs }: Parts) {
@@ -177,10 +192,8 @@ export class LanguageModel implements Disposable {
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const { engine, template } = this;
-    const acquire = () => this.#acquire();
-    const release = () => this.#release();
-    const turn = { acquire, release };
-    return new Generation(engine, this.#tokenizer, template?.template, prompt, options, turn);
+    const open = () => this.#open();
+    return new Generation(engine, this.#tokenizer, template?.template, prompt, options, open);
   }
 
   /** The logits behind the last of some tokens: [vocabularySize]. */
@@ -206,30 +219,20 @@ export class LanguageModel implements Disposable {
     this.close();
   }
 
-  #acquire(): AbortSignal {
+  #open(): AbortSignal {
     const { signal } = this.#closing;
     if (signal.aborted) throw new UserError("failed", "the model is closed", "load it again");
-    if (this.#busy) {
-      const remedy = "finish or cancel it first";
-      throw new UserError("failed", "the model is still making another text", remedy);
-    }
-    this.#busy = true;
     return signal;
   }
 
-  #release(): void {
-    this.#busy = false;
-  }
-
   #withSequence<T>(tokens: readonly number[], use: (sequence: Sequence) => T): T {
-    this.#acquire();
+    this.#open();
     const sequence = this.engine.createSequence();
     try {
       requirePrompt(this.engine, tokens);
       return use(sequence);
     } finally {
       this.engine.release(sequence);
-      this.#release();
     }
   }
 }

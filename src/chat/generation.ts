@@ -6,10 +6,9 @@ import { encodeChat, encodeRaw } from "./prompt.ts";
 import { StopStrings } from "./stop-strings.ts";
 import type { ChatTemplate } from "./template.ts";
 import type { Engine } from "../engine/engine.ts";
-import { generateTokens, type FinishReason } from "../engine/generation.ts";
+import type { FinishReason } from "../engine/generation.ts";
 import { HostSampler } from "../engine/sampler.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
-import type { Sequence } from "../engine/sequence.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
@@ -34,17 +33,12 @@ export interface GenerationResult {
   readonly text: string;
   readonly tokens: readonly number[];
   readonly promptTokens: number;
+  /** Of the prompt, computed for an earlier text and not again. */
+  readonly cachedTokens: number;
   readonly finishReason: FinishReason;
   readonly prefillMs: number;
   /** From the first token to the last. */
   readonly decodeMs: number;
-}
-
-/** Whoever makes texts one at a time. */
-export interface Turn {
-  /** Returns what is aborted if the model is closed meanwhile. Throws if it is not free. */
-  acquire(): AbortSignal;
-  release(): void;
 }
 
 export class Generation implements AsyncIterable<string> {
@@ -53,23 +47,26 @@ export class Generation implements AsyncIterable<string> {
   readonly #options: GenerateOptions;
   readonly #prompt: readonly number[];
   readonly #sampling: Sampling;
-  readonly #turn: Turn;
+  readonly #open: () => AbortSignal;
   #started = false;
   #result: GenerationResult | undefined;
 
-  /** Throws a "usage" error for a prompt that is empty or too long, or parameters out of range. */
+  /**
+   * `open` returns what is aborted if the model is closed meanwhile, and throws if it is closed.
+   * Throws a "usage" error for a prompt that is empty or too long, or parameters out of range.
+   */
   constructor(
     engine: Engine,
     tokenizer: Tokenizer | undefined,
     template: ChatTemplate | undefined,
     prompt: Prompt,
     options: GenerateOptions,
-    turn: Turn,
+    open: () => AbortSignal,
   ) {
     this.#engine = engine;
     this.#tokenizer = tokenizer;
     this.#options = options;
-    this.#turn = turn;
+    this.#open = open;
     if (options.maxTokens !== undefined) requireCount("maxTokens", options.maxTokens, 0);
     this.#sampling = completeSampling(options);
     requireTokens(engine, this.#sampling.logitBias.keys());
@@ -85,15 +82,9 @@ export class Generation implements AsyncIterable<string> {
    */
   async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
     if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
-    const closing = this.#turn.acquire();
+    const closing = this.#open();
     this.#started = true;
-    const sequence = this.#engine.createSequence();
-    try {
-      yield* this.#pieces(sequence, closing);
-    } finally {
-      this.#engine.release(sequence);
-      this.#turn.release();
-    }
+    yield* this.#pieces(closing);
   }
 
   /** The whole text, once it is complete; makes it if nobody has iterated over it. */
@@ -103,19 +94,28 @@ export class Generation implements AsyncIterable<string> {
     return this.#result;
   }
 
-  async *#pieces(sequence: Sequence, closing: AbortSignal): AsyncGenerator<string, void> {
+  async *#pieces(closing: AbortSignal): AsyncGenerator<string, void> {
     const { stop = [], ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
     let prefilled = started;
+    let cachedTokens = 0;
     const tokens: number[] = [];
     const decoder = this.#tokenizer?.decoder();
     const stops = new StopStrings(stop);
     let text = "";
-    const loop = generateTokens(this.#engine, sequence, this.#prompt, {
+    const prompt = this.#prompt;
+    const ends: ReadonlySet<number> = this.#tokenizer?.endOfGeneration ?? new Set();
+    await using loop = this.#engine.generate({
+      prompt,
       sampler: new HostSampler(this.#sampling),
       maxTokens: this.#maxTokens(),
-      endTokens: ignoreEos ? new Set() : (this.#tokenizer?.endOfGeneration ?? new Set()),
+      endTokens: ignoreEos ? new Set() : ends,
+      // Messages end with what ends an answer.
+      boundaries: prompt.flatMap((token, i) => (ends.has(token) ? [i + 1] : [])),
       signal: AbortSignal.any([signal, closing]),
+      onBegin: (count) => {
+        cachedTokens = count;
+      },
       onPrefill: () => {
         prefilled = performance.now();
       },
@@ -140,7 +140,8 @@ export class Generation implements AsyncIterable<string> {
       text,
       tokens,
       finishReason,
-      promptTokens: this.#prompt.length,
+      promptTokens: prompt.length,
+      cachedTokens,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
     };
