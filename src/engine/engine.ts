@@ -59,7 +59,8 @@ export class Engine {
     this.#groups = memory.groups;
     const runner = new Runner(gpu, model, plan, memory, { deterministic, profile });
     const blockCount = cacheBlockCount(plan.cacheTokens);
-    const scheduler = new Scheduler({ ...plan, blockCount, checkpointInterval, pipelined: false });
+    const limits = { ...plan, blockCount, checkpointInterval };
+    const scheduler = new Scheduler({ ...limits, pipelined: !profile });
     const most = plan.rowCapacity;
     const least = Math.max(rowsLeast, plan.sequenceCapacity);
     const isCpu = gpu.device.capabilities.kind === "cpu";

@@ -177,7 +177,7 @@ describe("activations", () => {
     }
     expect(pieces.get("logits")).toBe(8 * 40 * 4);
     // 256 workgroups of two heads, each with its sum, maximum and total; a counter a row and head.
-    expect(pieces.get("attention parts")).toBe(256 * 2 * (16 + 4) * 4 + 512 * 2 * 4);
+    expect(pieces.get("attention parts")).toBe(256 * 2 * (16 + 4) * 4 + 512 * 4 * 4);
   });
 
   test("hold logits of at most 64 MB at once, but always of eight rows", () => {
