@@ -160,7 +160,8 @@ function formatReuse(row: ReuseRow): string {
   const { tokens, answerTokens, cachedTokens, newTokens, firstMs, secondMs, share } = row;
   return (
     `chat of ${tokens} tokens: first token after ${firstMs.toFixed(0)} ms; second turn, behind ` +
-    `an answer of ${answerTokens}, after ${secondMs.toFixed(0)} ms (${(share * 100).toFixed(1)}%), ` +
+    `an answer of ${answerTokens}, after ${secondMs.toFixed(0)} ms ` +
+    `(${(share * 100).toFixed(1)}%), ` +
     `${cachedTokens} tokens from the cache and ${newTokens} computed`
   );
 }
