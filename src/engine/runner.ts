@@ -25,9 +25,10 @@ export interface StepStats {
   readonly dispatches: number;
   readonly barriers: number;
   /** Time in which the host was busy and did not wait. */
-  readonly hostMs: number;
+  hostMs: number;
   /** Time in which it waited. */
   readonly waitMs: number;
+  /** Read from the device when it is asked for, so ask before the next step. */
   readonly gpuMs: number;
 }
 
@@ -65,7 +66,7 @@ export class Runner {
   /** Of `#flights`, the one that the next step takes. */
   #next = 0;
   #lastPass: RecordedPass | undefined;
-  lastStep: StepStats | undefined;
+  #lastStep: StepStats | undefined;
 
   constructor(
     gpu: Gpu,
@@ -141,7 +142,7 @@ export class Runner {
     const started = performance.now();
     this.#gpu.timeline.wait(submission);
     this.#lastPass = pass;
-    this.lastStep = {
+    this.#lastStep = {
       rows,
       outputs,
       submits,
@@ -149,7 +150,9 @@ export class Runner {
       barriers: pass.program.barrierCount,
       hostMs,
       waitMs: performance.now() - started,
-      gpuMs: pass.timer.milliseconds(),
+      get gpuMs() {
+        return pass.timer.milliseconds();
+      },
     };
   }
 
@@ -170,6 +173,10 @@ export class Runner {
     const flight = this.launch(work, undefined, started);
     this.land(flight);
     return this.logitsOf(flight);
+  }
+
+  get lastStep(): StepStats | undefined {
+    return this.#lastStep;
   }
 
   /** Time of each kind of dispatch in the last step, if profiling. */

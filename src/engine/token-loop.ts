@@ -142,10 +142,11 @@ export class TokenLoop {
       : this.#sample(plan, runner.logitsOf(flight));
     const progress = scheduler.complete(plan, outcomes);
     for (const { id, token, finish } of progress) this.#deliver(id, token, finish);
-    budget.observe(lastStep.rows, lastStep.gpuMs);
-    const hostMs = lastStep.hostMs + performance.now() - started;
-    runner.lastStep = { ...lastStep, hostMs };
-    this.onStep?.(runner.lastStep);
+    // How long it was waited for says little when another step was before it.
+    if (budget.isFull(lastStep.rows)) budget.observe(lastStep.rows, lastStep.gpuMs);
+    // What was done with the results counts, too.
+    lastStep.hostMs += performance.now() - started;
+    this.onStep?.(lastStep);
   }
 
   /** How the device is to choose the token of each output; undefined if the host has to. */

@@ -6,6 +6,7 @@ import type { Runner } from "../../src/engine/runner.ts";
 import { Scheduler } from "../../src/engine/scheduler.ts";
 import type { StepWork } from "../../src/engine/step-plan.ts";
 import { TokenLoop } from "../../src/engine/token-loop.ts";
+import { nextTurn } from "../../src/engine/turn.ts";
 
 const vocabularySize = 4;
 const budget = () =>
@@ -15,12 +16,15 @@ const budget = () =>
 function started(run: (step: number) => void = () => {}) {
   const steps: string[] = [];
   const runner = {
-    lastStep: { rows: 0, waitMs: 1 },
-    run({ rows, outputRows }: StepWork): Float32Array {
+    canSample: false,
+    lastStep: { rows: 0, hostMs: 1, waitMs: 1, gpuMs: 1 },
+    launch({ rows, outputRows }: StepWork): number {
       steps.push(`${rows.length} → ${outputRows.length}`);
       run(steps.length);
-      return new Float32Array(outputRows.length * vocabularySize);
+      return outputRows.length;
     },
+    land() {},
+    logitsOf: (outputs: number) => new Float32Array(outputs * vocabularySize),
   };
   const scheduler = new Scheduler({
     blockCount: 16,
@@ -115,7 +119,7 @@ describe("a reader", () => {
     const text = loop.generate(request([1, 1, 1, 1], { signal: controller.signal }));
     expect((await text.next()).value).toBe(1);
     // The loop runs ahead of its reader.
-    await Bun.sleep(5);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
     controller.abort();
     expect(await read(text)).toBe("cancelled");
     expect(scheduler.stats.runningCount).toBe(0);
