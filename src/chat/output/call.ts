@@ -41,9 +41,10 @@ export class Calls {
 
   /**
    * Parses calls behind a mark that was read. What does not follow the syntax, or is cut off, comes
-   * out as text: from the mark on, or from the end of the last call that was whole.
+   * out as text: from the mark on, or from the end of the last call that was whole. So do the
+   * other `marks` of the syntax then.
    */
-  *attempt(mark: string, parse: CallParser): Reading {
+  *attempt(mark: string, parse: CallParser, marks: readonly string[] = []): Reading {
     this.#space = this.out.mark();
     this.input.startRecord(mark);
     try {
@@ -52,6 +53,7 @@ export class Calls {
       if (!(error instanceof Malformed)) throw error;
       if (this.#isOpen) this.out.callBroken();
       this.#isOpen = false;
+      this.input.show(marks);
       const { record } = this.input;
       if (record.trim() !== "") return this.out.plain(this.#space + record);
     }

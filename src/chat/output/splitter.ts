@@ -1,6 +1,7 @@
 /** Splits an answer into its parts while it comes. */
 import type { Part } from "../answer.ts";
-import { readAnswer, type AnswerStart } from "./answer-grammar.ts";
+import { readAnswer } from "./answer-grammar.ts";
+import { freshStart, type AnswerStart } from "./answer-start.ts";
 import { Calls } from "./call.ts";
 import type { OutputFormat } from "./format.ts";
 import { AnswerInput, type Reading } from "./input.ts";
@@ -59,8 +60,6 @@ export class OutputSplitter {
     return this.#out.take();
   }
 }
-
-const freshStart: AnswerStart = { isThoughtClosed: false, header: "" };
 
 function randomCallId(): string {
   return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
