@@ -6,6 +6,7 @@ import { readHarmony } from "./harmony.ts";
 import { isSpace, type Reading } from "./input.ts";
 import { readPlainCalls } from "./plain-call.ts";
 
+/** Returns at the end of the answer, which is not always the end of what the model writes. */
 export function* readAnswer(
   calls: Calls,
   format: OutputFormat,
@@ -34,7 +35,8 @@ export function* readAnswer(
     const syntax = syntaxes.find(({ open }) => open === mark);
     const thought = thoughts.find(({ open }) => open === mark);
     if (syntax !== undefined) {
-      yield* calls.attempt(mark, syntax.parse, syntax.marks);
+      const isWhole = yield* calls.attempt(mark, syntax.parse, syntax.marks);
+      if (isWhole && syntax.endsAnswer === true) return;
     } else {
       out.mark();
       if (thought !== undefined) yield* readThought(calls, thought);

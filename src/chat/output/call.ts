@@ -1,4 +1,4 @@
-/** What the parsers of calls share: where they read, where they write, and which tools there are. */
+/** What the parsers of calls share: where they read and write, and which tools there are. */
 import { Malformed, type AnswerInput, type Reading } from "./input.ts";
 import type { ToolSchemas } from "./tool-schemas.ts";
 import type { PartWriter } from "./writer.ts";
@@ -42,9 +42,9 @@ export class Calls {
   /**
    * Parses calls behind a mark that was read. What does not follow the syntax, or is cut off, comes
    * out as text: from the mark on, or from the end of the last call that was whole. So do the
-   * other `marks` of the syntax then.
+   * other `marks` of the syntax then. Returns whether all was well.
    */
-  *attempt(mark: string, parse: CallParser, marks: readonly string[] = []): Reading {
+  *attempt(mark: string, parse: CallParser, marks: readonly string[] = []): Reading<boolean> {
     this.#space = this.out.mark();
     this.input.startRecord(mark);
     try {
@@ -55,8 +55,12 @@ export class Calls {
       this.#isOpen = false;
       this.input.show(marks);
       const { record } = this.input;
-      if (record.trim() !== "") return this.out.plain(this.#space + record);
+      if (record.trim() !== "") {
+        this.out.plain(this.#space + record);
+        return false;
+      }
     }
     this.out.mark();
+    return true;
   }
 }

@@ -24,6 +24,7 @@ export class OutputSplitter {
   readonly #input: AnswerInput;
   readonly #out: PartWriter;
   readonly #reading: Reading;
+  #isComplete = false;
 
   constructor(format: OutputFormat, options: SplitOptions = {}) {
     const { start = freshStart, tools = [], calls = true, newId = randomCallId } = options;
@@ -55,8 +56,13 @@ export class OutputSplitter {
     return [...parts, ...this.#out.take()];
   }
 
+  /** Whether the answer is over, whatever the model still writes: it waits for results of calls. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   #read(): Part[] {
-    this.#reading.next();
+    this.#isComplete = this.#reading.next().done === true;
     return this.#out.take();
   }
 }

@@ -1,11 +1,12 @@
 /** Every format, however it is cut: the same parts, and arguments that are JSON. */
 import { describe, expect, test } from "bun:test";
+import cases from "./answers.json";
 import type { Part } from "../../../src/chat/answer.ts";
 import { answerStart } from "../../../src/chat/output/answer-start.ts";
 import { OutputSplitter } from "../../../src/chat/output/splitter.ts";
 import { collect, formatFor, splitAllWays, type Model } from "./feeding.ts";
 
-/** The parts of an answer in short: text as it is, (thoughts), name{arguments} and !broken calls. */
+/** Parts in short: text as it is, (thoughts), name{arguments}; and broken calls with a "!". */
 function brief(parts: readonly Part[]): string {
   return parts
     .map((part) => {
@@ -17,248 +18,21 @@ function brief(parts: readonly Part[]): string {
     .join("");
 }
 
-const weather = {
-  type: "function",
-  function: {
-    name: "get_weather",
-    parameters: {
-      type: "object",
-      properties: { city: { type: "string" }, days: { type: "integer" }, exact: {} },
-    },
-  },
-};
-const time = { type: "function", function: { name: "get_time", parameters: {} } };
-
-const hermes: Model = {
-  template: "<think> </think> <tool_call> </tool_call>",
-  shown: ["<think>", "</think>", "<tool_call>", "</tool_call>"],
-};
-const spelled: Model = { template: hermes.template };
-const coder: Model = { template: "<tool_call> <function= <parameter= </tool_call>" };
-const glm: Model = { template: "<tool_call> <arg_key> <arg_value>", control: ["<tool_call>"] };
-const llama: Model = {
-  template: '{"name": function name, "parameters": dictionary}',
-  control: ["<|python_tag|>"],
-};
-const mistral: Model = {
-  template: "[TOOL_CALLS] [THINK]",
-  control: ["[TOOL_CALLS]", "[CALL_ID]", "[ARGS]", "[THINK]", "[/THINK]"],
-};
-const gptOss: Model = {
-  template: "<|channel|> <|message|> <|start|>",
-  control: ["<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|end|>", "<|call|>"],
-};
-const gemma: Model = {
-  template: "<|channel> <|tool_call>",
-  control: ["<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", '<|"|>'],
-};
-const deepseek: Model = {
-  template: "<think> <｜tool▁calls▁begin｜>",
-  control: [
-    "<｜tool▁calls▁begin｜>",
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁sep｜>",
-    "<｜tool▁call▁end｜>",
-    "<｜tool▁calls▁end｜>",
-  ],
-};
-const kimi: Model = { template: "<|tool_calls_section_begin|>" };
-const cohere: Model = {
-  template: "<|START_THINKING|> <|START_ACTION|> <|START_RESPONSE|>",
-  control: [
-    "<|START_THINKING|>",
-    "<|END_THINKING|>",
-    "<|START_ACTION|>",
-    "<|END_ACTION|>",
-    "<|START_RESPONSE|>",
-    "<|END_RESPONSE|>",
-  ],
-};
-const granite: Model = { template: "<think> <response>", control: ["<|tool_call|>"] };
-const lfm: Model = {
-  template: "<|tool_call_start|>",
-  control: ["<|tool_call_start|>", "<|tool_call_end|>"],
-};
-const minimax: Model = { template: "<minimax:tool_call>" };
-const apertus: Model = { template: "<|inner_prefix|> <|tools_prefix|>" };
+const { tools } = cases;
+const models: Readonly<Record<string, Model>> = cases.models;
+const { hermes, coder, mistral, gptOss, lfm, minimax } = cases.models;
 
 const call = (body: string) => `<tool_call>\n${body}\n</tool_call>`;
 const paris = '{"name": "get_weather", "arguments": {"city": "Paris"}}';
-const sep = "<｜tool▁sep｜>";
 
-describe.each<[string, Model, string, string]>([
-  ["text", hermes, "Hello 😀, world", "Hello 😀, world"],
-  ["text that compares", hermes, "1 < 2 and <b>bold</b> <th", "1 < 2 and <b>bold</b> <th"],
-  ["a thought", hermes, "<think>\nHm.\n</think>\n\nYes.", "(Hm.)Yes."],
-  ["a thought that is spelled", spelled, "<think>Hm.</think>Yes.", "(Hm.)Yes."],
-  ["an unfinished thought", hermes, "<think>\nHm, wait", "(Hm, wait)"],
-  ["a thought alone", hermes, "<think>Hm.</think>", "(Hm.)"],
-  ["an empty thought", hermes, "<think>\n\n</think>\n\nYes.", "Yes."],
-  ["a call", hermes, call(paris), 'get_weather{"city": "Paris"}; '],
-  ["a call that is spelled", spelled, call(paris), 'get_weather{"city": "Paris"}; '],
-  [
-    "a thought, text and two calls",
-    hermes,
-    `<think>\nHm.\n</think>\n\nLet me see.\n${call(paris)}\n${call('{"name": "get_time", "arguments": {}}')}`,
-    '(Hm.)Let me see.get_weather{"city": "Paris"}; get_time{}; ',
-  ],
-  [
-    "arguments before the name",
-    hermes,
-    call('{"arguments": {"a": [1, {}]}, "name": "f"}'),
-    'f{"a": [1, {}]}; ',
-  ],
-  [
-    "arguments as a string",
-    hermes,
-    call('{"name": "f", "arguments": "{\\"a\\": 1}"}'),
-    'f{"a": 1}; ',
-  ],
-  [
-    "arguments with marks in them",
-    hermes,
-    call('{"name": "f", "arguments": {"a": "</tool_call>"}}'),
-    'f{"a": "</tool_call>"}; ',
-  ],
-  [
-    "bare line ends in strings",
-    hermes,
-    call('{"name": "f", "arguments": {"a": "x\ny"}}'),
-    'f{"a": "x\\ny"}; ',
-  ],
-  [
-    "a coder's call",
-    coder,
-    'Sure.\n<tool_call>\n<function=get_weather>\n<parameter=city>\nParis "F"\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>',
-    'Sure.get_weather{"city": "Paris \\"F\\"", "days": 3}; ',
-  ],
-  ["a coder's call without tags", coder, "<function=get_time>\n</function>", "get_time{}; "],
-  [
-    "a coder's text of several lines",
-    coder,
-    call("<function=get_weather>\n<parameter=city>\na\n\nb</x>\n</parameter>\n</function>"),
-    'get_weather{"city": "a\\n\\nb</x>"}; ',
-  ],
-  [
-    "GLM's call",
-    glm,
-    "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
-    'get_weather{"city": "Paris", "days": 2}; ',
-  ],
-  [
-    "Llama's call",
-    llama,
-    '{"name": "get_weather", "parameters": {"city": "Paris"}}',
-    'get_weather{"city": "Paris"}; ',
-  ],
-  [
-    "Llama's calls behind its tag",
-    llama,
-    '<|python_tag|>{"name": "get_time", "parameters": {}}; {"name": "get_time", "parameters": {"a": null}}',
-    'get_time{}; get_time{"a": null}; ',
-  ],
-  [
-    "Llama's own tools",
-    llama,
-    "<|python_tag|>brave_search.call(query=\"a 'b'\")",
-    'brave_search{"query": "a \'b\'"}; ',
-  ],
-  ["JSON that is no call", llama, '{"name": "Ann", "age": 3}', '{"name": "Ann", "age": 3}'],
-  [
-    "JSON that names no tool",
-    llama,
-    '{"name": "Ann", "parameters": {}} ok',
-    '{"name": "Ann", "parameters": {}} ok',
-  ],
-  [
-    "Mistral's list",
-    mistral,
-    `[TOOL_CALLS][${paris}, {"name": "get_time", "arguments": {}, "id": "x"}]`,
-    'get_weather{"city": "Paris"}; get_time{}; ',
-  ],
-  [
-    "Mistral's names",
-    mistral,
-    '[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]get_time[CALL_ID]abc123DEF[ARGS]{}',
-    'get_weather{"city": "Paris"}; get_time{}; ',
-  ],
-  ["Mistral's thought", mistral, "[THINK]Hm.[/THINK]Yes.", "(Hm.)Yes."],
-  [
-    "Harmony",
-    gptOss,
-    "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
-    "(Hm.)Yes.",
-  ],
-  [
-    "a call in Harmony",
-    gptOss,
-    '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Paris"}<|call|>',
-    '(Hm.)get_weather{"city": "Paris"}; ',
-  ],
-  [
-    "two thoughts in Harmony",
-    gptOss,
-    "<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>analysis<|message|>B<|end|>",
-    "(A\n\nB)",
-  ],
-  [
-    "Gemma",
-    gemma,
-    '<|channel>thought\nHm.<channel|><|tool_call>call:get_weather{city:<|"|>Par"is<|"|>,days:3,exact:[true,None]}<tool_call|>',
-    '(Hm.)get_weather{"city": "Par\\"is", "days": 3, "exact": [true, null]}; ',
-  ],
-  [
-    "DeepSeek R1",
-    deepseek,
-    `<think>\nHm.</think>\n<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function${sep}get_weather\n\`\`\`json\n{"city": "Paris"}\n\`\`\`<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
-    '(Hm.)get_weather{"city": "Paris"}; ',
-  ],
-  [
-    "DeepSeek V3.1",
-    deepseek,
-    `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_time${sep}{}<｜tool▁call▁end｜><｜tool▁call▁begin｜>get_time${sep}{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>`,
-    "get_time{}; get_time{}; ",
-  ],
-  [
-    "Kimi",
-    kimi,
-    '<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|><|tool_calls_section_end|>',
-    'get_weather{"city": "Paris"}; ',
-  ],
-  [
-    "Cohere",
-    cohere,
-    "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Yes.<|END_RESPONSE|>",
-    "(Hm.)Yes.",
-  ],
-  [
-    "Cohere's calls",
-    cohere,
-    '<|START_ACTION|>[\n  {"tool_call_id": "0", "tool_name": "get_time", "parameters": {}}\n]<|END_ACTION|>',
-    "get_time{}; ",
-  ],
-  ["Granite", granite, "<think>Hm.</think><response>Yes.</response>", "(Hm.)Yes."],
-  ["Granite's calls", granite, `<|tool_call|>[${paris}]`, 'get_weather{"city": "Paris"}; '],
-  [
-    "LFM2",
-    lfm,
-    '<|tool_call_start|>[get_weather(city="Paris", days=3, exact=True)]<|tool_call_end|>Done.',
-    'get_weather{"city": "Paris", "days": 3, "exact": true}; Done.',
-  ],
-  [
-    "MiniMax",
-    minimax,
-    '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n<parameter name="days">3</parameter>\n</invoke>\n</minimax:tool_call>',
-    'get_weather{"city": "Paris", "days": 3}; ',
-  ],
-  [
-    "Apertus",
-    apertus,
-    '<|inner_prefix|>Hm.<|inner_suffix|><|tools_prefix|>[{"get_weather": {"city": "Paris"}}]<|tools_suffix|>',
-    '(Hm.)get_weather{"city": "Paris"}; ',
-  ],
-])("%s", (_name, model, answer, expected) => {
-  const ways = splitAllWays(model, answer, { tools: [weather, time] });
+function modelOf(name: string): Model {
+  const model = models[name];
+  if (model === undefined) throw new Error(`no model ${name}`);
+  return model;
+}
+
+describe.each(cases.answers)("$name", ({ model, answer, parts: expected }) => {
+  const ways = splitAllWays(modelOf(model), answer, { tools });
 
   test("gives its parts", () => {
     expect(brief(ways[0] ?? [])).toBe(expected);
@@ -275,26 +49,9 @@ describe.each<[string, Model, string, string]>([
   });
 });
 
-describe.each<[string, Model, string]>([
-  ["no JSON", hermes, call("get the weather")],
-  ["JSON without a name", hermes, call('{"arguments": {}}')],
-  ["JSON that is cut off", hermes, '<tool_call>\n{"name": "f", "arguments": {"a": "b'],
-  ["JSON that is cut off, spelled", spelled, 'Now:\n\n<tool_call>\n{"name": "f", "argu'],
-  ["arguments that are a list", hermes, call('{"name": "f", "arguments": [1]}')],
-  ["the mark alone", spelled, "see <tool_call>"],
-  ["a mark in a sentence", spelled, "The tag <tool_call> opens a call and </tool_call> ends it."],
-  [
-    "a function that does not end",
-    coder,
-    "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n",
-  ],
-  ["a list that does not end", mistral, '[TOOL_CALLS][{"name": "f", "arguments": {"a": 1}'],
-  ["Python that is none", lfm, "<|tool_call_start|>[f(1, 2)]<|tool_call_end|>"],
-  ["code for an interpreter", llama, "<|python_tag|>import math\nprint(math.pi)"],
-  ["a section without calls", deepseek, "<｜tool▁calls▁begin｜>nothing<｜tool▁calls▁end｜>"],
-])("%s", (_name, model, answer) => {
+describe.each(cases.malformed)("$name", ({ model, answer }) => {
   test("stays text, and nothing of it is lost", () => {
-    for (const parts of splitAllWays(model, answer, { tools: [weather, time] })) {
+    for (const parts of splitAllWays(modelOf(model), answer, { tools })) {
       expect(collect(parts)).toEqual({ text: answer, reasoning: "", toolCalls: [] });
     }
   });
