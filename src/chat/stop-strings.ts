@@ -1,4 +1,5 @@
 /** Ends a streamed text at the first of some strings, wherever the pieces are cut. */
+import { partialLength } from "./partial-match.ts";
 
 export class StopStrings {
   readonly #stops: readonly string[];
@@ -22,7 +23,7 @@ export class StopStrings {
     const text = this.#held + piece;
     const found = this.#stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
     this.#stopped = found.length > 0;
-    const end = this.#stopped ? Math.min(...found) : text.length - this.#heldLength(text);
+    const end = this.#stopped ? Math.min(...found) : text.length - partialLength(text, this.#stops);
     this.#held = this.#stopped ? "" : text.slice(end);
     return text.slice(0, end);
   }
@@ -32,15 +33,5 @@ export class StopStrings {
     const held = this.#held;
     this.#held = "";
     return held;
-  }
-
-  /** Length of the longest end of the text with which a stop string begins. */
-  #heldLength(text: string): number {
-    const longest = Math.max(0, ...this.#stops.map((stop) => stop.length - 1));
-    for (let length = Math.min(longest, text.length); length > 0; length--) {
-      const tail = text.slice(text.length - length);
-      if (this.#stops.some((stop) => stop.startsWith(tail))) return length;
-    }
-    return 0;
   }
 }
