@@ -1,8 +1,9 @@
 // The short convolution in front of a recurrent layer, with SiLU: y[t, c] = silu(Σᵢ weight[c, i] ·
 // u[t - PAST + i, c]) along the rows of each sequence. With GATED, a layer of its own: a row of u
-// holds b, g and v, and y[t, c] = g[t, c] · Σᵢ weight[c, i] · (b ⊙ v)[t - PAST + i, c]. What comes before the rows of a step is kept
-// as state: the last PAST inputs. One invocation a channel and row; the first PAST rows of a run
-// belong to one invocation, which alone touches the state, so that no other can read it too late.
+// holds b, g and v, and y[t, c] = g[t, c] · Σᵢ weight[c, i] · (b ⊙ v)[t - PAST + i, c]. What comes
+// before the rows of a step is kept as state: the last PAST inputs. One invocation a channel and row;
+// the first PAST rows of a run belong to one invocation, which alone touches the state, so that no
+// other can read it too late.
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"

@@ -78,8 +78,8 @@ export function attentionFloats({
   return heads * valueWidth;
 }
 
-/** Few rows leave most of a GPU idle unless their keys are shared out; a processor has nothing to fill. */
-export function attentionSplits(context: KernelContext, args: Attention): number {
+/** Few rows leave most of a GPU idle unless their keys are shared out; a processor never is. */
+function attentionSplits(context: KernelContext, args: Attention): number {
   const { kvHeads, rowCapacity, deterministic } = args;
   if (deterministic || context.capabilities.kind === "cpu") return 1;
   const wanted = Math.max(1, Math.floor(workgroupsWanted / (kvHeads * rowCapacity)));

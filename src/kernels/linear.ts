@@ -1,4 +1,4 @@
-/** Linear layers for few rows of activations: the weights are read once, and neighbours are fused. */
+/** Linear layers for few rows of activations: weights are read once, and neighbours are fused. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { blockFormats, type DType } from "../tensor/dtype.ts";

@@ -54,7 +54,7 @@ export function isLinear(context: KernelContext, { rowCapacity, deterministic }:
   return rowCapacity <= linearRowsMax || deterministic || context.capabilities.kind === "cpu";
 }
 
-/** In tiles through shared memory, floats throughout: the plain variant that runs on every device. */
+/** In tiles through shared memory, floats throughout: the plain variant, for every device. */
 export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deterministic">): void {
   const { w, x, y, bias, step, rowCapacity } = product;
   invariant(

@@ -61,7 +61,7 @@ export function normedProducts(context: KernelContext, args: NormedProducts): vo
   }
 }
 
-/** Normalizes rows once for each kind of activation that the matrices read; returns where they are. */
+/** Normalizes rows once for each kind of activation that is read; returns where they are. */
 export function prepareRows(
   context: KernelContext,
   args: NormedRows,

@@ -15,24 +15,25 @@ export interface Team {
 }
 
 const sharedLanes = 32;
+/** Blocks of 32 activations lie in as many neighbours, a quad in each. */
+const lanesMin = 8;
+/** What kernels like best. */
+const lanesWanted = 32;
 
 /**
- * `wanted`: the subgroup size that the kernel likes best. Subgroup operations are used only where
- * the size is certain; Intel's compilers, for one, choose among several unless told.
+ * Subgroup operations are used only where the size is certain; Intel's compilers, for one, choose
+ * among several unless told.
  */
-export function teamOf({ capabilities, force = {} }: KernelContext, wanted = 32): Team {
-  const { subgroup } = capabilities;
-  const { reduction = "subgroup" } = force;
-  const usable = subgroup.arithmetic && subgroup.shuffle && reduction === "subgroup";
-  if (usable && subgroup.sizeControl) {
-    const lanes = Math.min(
-      Math.max(force.subgroupSize ?? wanted, subgroup.minSize),
-      subgroup.maxSize,
-    );
-    return { reduction: "subgroup", lanes, subgroupSize: lanes };
+export function teamOf(context: Pick<KernelContext, "capabilities" | "force">): Team {
+  const { subgroup } = context.capabilities;
+  const { reduction = "subgroup", subgroupSize = lanesWanted } = context.force ?? {};
+  const isCertain = subgroup.sizeControl || subgroup.minSize === subgroup.maxSize;
+  const lanes = subgroup.sizeControl
+    ? Math.min(Math.max(subgroupSize, subgroup.minSize), subgroup.maxSize)
+    : subgroup.size;
+  const isUsable = subgroup.arithmetic && subgroup.shuffle && isCertain && lanes >= lanesMin;
+  if (!isUsable || reduction === "shared") {
+    return { reduction: "shared", lanes: sharedLanes, subgroupSize: undefined };
   }
-  if (usable && subgroup.minSize === subgroup.maxSize) {
-    return { reduction: "subgroup", lanes: subgroup.size, subgroupSize: undefined };
-  }
-  return { reduction: "shared", lanes: sharedLanes, subgroupSize: undefined };
+  return { reduction, lanes, subgroupSize: subgroup.sizeControl ? lanes : undefined };
 }

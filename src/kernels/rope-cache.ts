@@ -44,7 +44,7 @@ export interface Rotation {
 }
 
 export interface RopeCache extends Rotation {
-  /** [rowCapacity, heads, queryStride], of which the first headWidth values are rotated in place. */
+  /** [rowCapacity, heads, queryStride]; the first headWidth values are rotated in place. */
   readonly query: BufferSlice;
   /** Values from one query head to the next; `headWidth` by default. */
   readonly queryStride?: number;

@@ -21,7 +21,7 @@ export const sampleKernel = defineKernel("sample", {
 /** Candidates that the kernel can keep; a larger top-k is the host's to sample. */
 export const candidatesMax = 64;
 /** Tokens with a bias that all outputs of a step may have together. */
-export const biasesMax = 1024;
+const biasesMax = 1024;
 
 /** How one output is sampled; the words of `Sampling` in shaders/sample.comp. */
 export interface OutputSampling {

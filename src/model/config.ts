@@ -140,12 +140,12 @@ export class ConfigReader {
     );
   }
 
-  /** Nothing is wrong with the file; its model is beyond what kernels are made for. */
-  unsupported(message: string): UserError {
+  /** Nothing is wrong with the file; its model has what kernels are not made for. */
+  unsupported(what: string): UserError {
     return new UserError(
       "model",
-      `${this.file.fileNames[0] ?? "model"}: ${message}`,
-      `zinc cannot run this ${this.architecture} model`,
+      `${this.file.fileNames[0] ?? "model"}: ${what} cannot be run`,
+      "take another model, or a newer zinc",
     );
   }
 

@@ -38,7 +38,7 @@ export function readMixture(
   const used = reader.count("expert_used_count", experts);
   if (experts > expertsMax || used > expertsUsedMax) {
     throw reader.unsupported(
-      `${used} of ${experts} experts are more than ${expertsUsedMax} of ${expertsMax}`,
+      `a mixture of ${used} of ${experts} experts, more than ${expertsUsedMax} of ${expertsMax},`,
     );
   }
   const feedForward = reader.count("expert_feed_forward_length", feedForwardMax, fallback);
@@ -69,7 +69,9 @@ function denseFeedForward(reader: ConfigReader): number {
 export function requireMixture(...args: Parameters<typeof readMixture>): MixtureShape {
   const [reader] = args;
   const shape = readMixture(...args);
-  if (shape === undefined) throw reader.bad("it names no experts");
+  if (shape === undefined) {
+    throw reader.bad(`metadata ${reader.architecture}.expert_count is missing or 0`);
+  }
   return shape;
 }
 

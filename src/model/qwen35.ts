@@ -80,7 +80,7 @@ export class Qwen35 implements Model {
     const { width, vocabularySize } = config;
     const recurrent = readLayerKinds(reader, config.layerCount);
     if (weights.has("blk.0.ssm_in.weight")) {
-      throw reader.unsupported("an early conversion has attn_qkv and attn_gate mixed in ssm_in");
+      throw reader.unsupported("an early conversion that mixes attn_qkv and attn_gate in ssm_in");
     }
     this.config = { ...config, layerCount: recurrent.length };
     this.#shape = readShape(reader, width);

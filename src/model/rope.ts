@@ -34,7 +34,8 @@ export interface RopeOptions {
 export function readRope(reader: ConfigReader, options: RopeOptions): Rope {
   const { headWidth, pairs, divisors, stretched = true } = options;
   const rotary = options.rotary ?? reader.count("rope.dimension_count", headWidth, headWidth);
-  if (rotary % 2 !== 0 || rotary > headWidth) {
+  if (rotary % 2 !== 0) throw reader.bad(`rope.dimension_count ${rotary} is odd`);
+  if (rotary > headWidth) {
     throw reader.bad(`rope.dimension_count ${rotary} does not fit heads of ${headWidth}`);
   }
   if (divisors !== undefined && divisors.length !== rotary / 2) {
@@ -52,7 +53,9 @@ export function readRope(reader: ConfigReader, options: RopeOptions): Rope {
     "rope.scaling.factor",
     reader.optionalNumber("rope.scale_linear") ?? 1,
   );
-  const magnitude = reader.positive("rope.scaling.attn_factor", 1);
+  const magnitude =
+    reader.positive("rope.scaling.attn_factor", 1) *
+    reader.positive("rope.scaling.yarn_attn_factor", 1);
   switch (type) {
     case "none":
     case "longrope":

@@ -38,7 +38,8 @@ const capabilityNames: Readonly<Record<number, string>> = {
   4448: "StorageBuffer8BitAccess",
   5345: "VulkanMemoryModel",
   5347: "PhysicalStorageBufferAddresses",
-  6016: "DotProductInput4x8BitPacked",
+  6016: "DotProductInputAll",
+  6018: "DotProductInput4x8BitPacked",
   6019: "DotProduct",
   6022: "CooperativeMatrixKHR",
 };

@@ -15,7 +15,7 @@ import { SeededRandom } from "./seeded-random.ts";
 import { dequantize } from "../../src/tensor/dequantize.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 
-/** A key without the architecture before it: an integer, a float, a flag, or a list of integers or flags. */
+/** Keys without the architecture before them: an integer, a float, a flag, or a list of these. */
 type Setting =
   number | boolean | string | { readonly float: number } | readonly number[] | readonly boolean[];
 

@@ -57,32 +57,56 @@ describe("kernels and shaders", () => {
 
 describe("a module", () => {
   /** Beside Shader and PhysicalStorageBufferAddresses, which all need. */
+  const arithmetic = ["GroupNonUniform", "GroupNonUniformArithmetic"];
+  const shuffle = ["GroupNonUniform", "GroupNonUniformShuffle"];
+  const both = [...arithmetic, "GroupNonUniformShuffle"];
+  const dotProduct = ["DotProduct", "DotProductInput4x8BitPacked"];
   const needs: Readonly<Record<string, readonly string[]>> = {
     "attention.shared": [],
-    "attention.subgroup": ["GroupNonUniform", "GroupNonUniformArithmetic"],
-    attention_merge: [],
+    "attention.subgroup": shuffle,
     embed: [],
+    "expert_choice.shared": [],
+    "expert_choice.subgroup": arithmetic,
+    "expert_down.shared": [],
+    "expert_down.subgroup": arithmetic,
+    "expert_gate_up.shared": [],
+    "expert_gate_up.subgroup": shuffle,
+    "gated_delta.shared": [],
+    "gated_delta.subgroup": shuffle,
+    "gated_norm.shared": [],
+    "gated_norm.subgroup": arithmetic,
+    glu: [],
+    "linear.shared.float": [],
+    "linear.shared.int8": dotProduct,
+    "linear.subgroup.float": both,
+    "linear.subgroup.int8": [...dotProduct, ...both],
     matmul: [],
-    "matvec.shared": [],
-    "matvec.subgroup": ["GroupNonUniform", "GroupNonUniformShuffle"],
+    "quantize.shared": [],
+    "quantize.subgroup": both,
     read_bandwidth: [],
     repack: [],
     "rms_norm.shared": [],
-    "rms_norm.subgroup": ["GroupNonUniform", "GroupNonUniformArithmetic"],
-    rope_cache: [],
-    swiglu: [],
+    "rms_norm.subgroup": arithmetic,
+    "rope_cache.shared": [],
+    "rope_cache.subgroup": arithmetic,
+    "sample.shared": [],
+    "sample.subgroup": arithmetic,
+    short_conv: [],
+    soft_cap: [],
   };
   const common = ["Shader", "PhysicalStorageBufferAddresses"];
-  const variantOf = (name: string) =>
-    [kernelOf(name), ...name.split(".").filter((part) => /^(shared|subgroup)$/.test(part))].join(
-      ".",
-    );
+  /** Kernel, reduction and arithmetic, without the type of the weights. */
+  const variantOf = (name: string) => {
+    const axes = name.split(".").filter((part) => /^(shared|subgroup|float|int8)$/.test(part));
+    return [kernelOf(name), ...axes].join(".");
+  };
 
   test.each(shaderNames)("%s needs no more than its variant is chosen for", (name) => {
     const { version, capabilities, extensions } = modules.get(name) ?? {};
     const expected = [...common, ...(needs[variantOf(name)] ?? ["not in the table"])];
     expect(capabilities?.toSorted()).toEqual(expected.toSorted());
-    expect(extensions).toEqual([]);
+    const hasDotProduct = expected.includes("DotProduct");
+    expect(extensions).toEqual(hasDotProduct ? ["SPV_KHR_integer_dot_product"] : []);
     // What Vulkan 1.2 takes at most.
     expect(version).toBe("1.5");
   });

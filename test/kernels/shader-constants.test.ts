@@ -3,21 +3,26 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { attentionPartBytes } from "../../src/kernels/attention.ts";
+import { gateNumber } from "../../src/kernels/gate.ts";
+import { rowLanes } from "../../src/kernels/linear.ts";
 import { blockTokens } from "../../src/kernels/step.ts";
+import { dtypes, type DType } from "../../src/tensor/dtype.ts";
 
 const root = join(import.meta.dir, "../..");
 
+function textOf(path: string): string {
+  return readFileSync(join(root, path), "utf8");
+}
+
 /** The value of `const uint NAME = value;` in a shader. */
 function inShader(file: string, name: string): number | undefined {
-  const text = readFileSync(join(root, "shaders", file), "utf8");
-  const value = new RegExp(`const uint ${name} = (\\d+);`).exec(text)?.[1];
+  const value = new RegExp(`const uint ${name} = (\\d+);`).exec(textOf(`shaders/${file}`))?.[1];
   return value === undefined ? undefined : Number(value);
 }
 
 /** The value of `name = value` or `name: value` in a source. */
 function inSource(file: string, name: string): number | undefined {
-  const text = readFileSync(join(root, "src/kernels", file), "utf8");
-  const value = new RegExp(`\\b${name}(?: =|:) (\\d+)`).exec(text)?.[1];
+  const value = new RegExp(`\\b${name}"?(?: =|:) (\\d+)`).exec(textOf(`src/kernels/${file}`))?.[1];
   return value === undefined ? undefined : Number(value);
 }
 
@@ -25,16 +30,20 @@ test("a block of the cache has as many positions", () => {
   expect(inShader("include/cache.glsl", "BLOCK_TOKENS")).toBe(blockTokens);
 });
 
-test("an unfinished attention has as many words before it", () => {
-  const words = attentionPartBytes(1, 1, 0, 2) / 2 / 4;
-  expect(inShader("include/attention_parts.glsl", "PART_HEADER")).toBe(words);
+test("an unfinished attention has as many words before its sum", () => {
+  const quads = /const uint PART = VALUE_QUADS \+ (\d+);/.exec(
+    textOf("shaders/attention.comp"),
+  )?.[1];
+  const bytes = (headWidth: number) => attentionPartBytes([{ heads: 1, kvHeads: 1, headWidth }]);
+  // Parts of 256 workgroups, and a counter for each of 512 rows.
+  expect((bytes(64) - 512 * 4) / 256).toBe((Number(quads) * 4 + 64) * 4);
 });
 
 describe("a product", () => {
   test.each(["HAS_BIAS", "ACCUMULATE", "OUTPUTS"])("knows the flag %s", (name) => {
     const bit = inShader("include/product_flags.glsl", name);
     expect(bit).toBeGreaterThan(0);
-    expect(bit).toBe(inSource("matmul.ts", name));
+    expect(bit).toBe(inSource("product-flags.ts", name));
   });
 
   test.each([
@@ -45,4 +54,45 @@ describe("a product", () => {
     expect(size).toBeGreaterThan(0);
     expect(size).toBe(inSource("matmul.ts", inTypeScript));
   });
+
+  /** Of a type's own file, or of one that it includes. */
+  function unitValues(file: string): number {
+    const text = textOf(`shaders/include/quant/${file}`);
+    const value = /#define UNIT_VALUES (\d+)/.exec(text)?.[1];
+    if (value !== undefined) return Number(value);
+    const included = [...text.matchAll(/#include "(.*)"/g)].map(([, name = ""]) => name);
+    return Math.max(0, ...included.map(unitValues));
+  }
+
+  test.each(dtypes)("takes as many %s values at once", (dtype: DType) => {
+    const columns = 8 * unitValues(`${dtype.toLowerCase()}.glsl`);
+    // A row of eight units keeps eight invocations busy.
+    expect(rowLanes({ name: "w", dtype, rows: 1, columns, planes: [] }, 64)).toBe(8);
+  });
+});
+
+describe("a mixture of experts", () => {
+  test.each([
+    ["SOFTMAX", "softmax"],
+    ["SIGMOID", "sigmoid"],
+    ["SOFTMAX_OF_CHOSEN", "softmax of the chosen"],
+  ])("scores by the same number: %s", (inGlsl, inTypeScript) => {
+    const number = inShader("expert_choice.comp", inGlsl);
+    expect(number).toBeDefined();
+    expect(number).toBe(inSource("expert-choice.ts", inTypeScript));
+  });
+});
+
+test.each([
+  ["SILU", "silu"],
+  ["GELU", "gelu"],
+  ["CLAMPED", "clamped"],
+] as const)("an activation has the same number: %s", (inGlsl, inTypeScript) => {
+  expect(inShader("include/gate.glsl", inGlsl)).toBe(gateNumber(inTypeScript));
+});
+
+test("an invocation of the sampler looks after as many logits", () => {
+  const share = inShader("sample.comp", "SHARE");
+  expect(share).toBeGreaterThan(0);
+  expect(share).toBe(inSource("sample.ts", "share"));
 });

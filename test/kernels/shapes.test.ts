@@ -3,13 +3,15 @@ import { describe, expect, test } from "bun:test";
 import { InvariantError } from "../../src/errors.ts";
 import { attention, attentionPartBytes } from "../../src/kernels/attention.ts";
 import { embed } from "../../src/kernels/embed.ts";
+import { glu, gluKernel } from "../../src/kernels/glu.ts";
 import { launch, type KernelContext } from "../../src/kernels/kernel.ts";
+import { linear, type LinearTuning } from "../../src/kernels/linear.ts";
 import { matmul } from "../../src/kernels/matmul.ts";
+import { quantize } from "../../src/kernels/quantize.ts";
 import { teamOf } from "../../src/kernels/reduction.ts";
 import { repack } from "../../src/kernels/repack.ts";
 import { rmsNorm } from "../../src/kernels/rms-norm.ts";
 import { ropeCache } from "../../src/kernels/rope-cache.ts";
-import { swiglu, swigluKernel } from "../../src/kernels/swiglu.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import type { BufferSlice, DeviceBuffer } from "../../src/vulkan/buffer.ts";
 import type { Capabilities } from "../../src/vulkan/capabilities.ts";
@@ -58,17 +60,33 @@ describe("rms norm", () => {
   });
 });
 
-describe("swiglu", () => {
+describe("a gated activation", () => {
+  const x = room(64);
+  const gated = { gate: x, up: x, y: x, step: x, rowCapacity: 1, width: 8 };
+
   test("of width 5", () => {
-    const x = room(64);
-    expect(
-      refusal(() => swiglu(context, { gate: x, up: x, y: x, step: x, rowCapacity: 1, width: 5 })),
-    ).toBe("swiglu: width 5 is no multiple of 4");
+    expect(refusal(() => glu(context, { ...gated, width: 5 }))).toBe(
+      "glu: width 5 is no multiple of 4",
+    );
+  });
+
+  test("of rows that are 10 values apart", () => {
+    expect(refusal(() => glu(context, { ...gated, upStride: 10 }))).toBe(
+      "glu: stride 10 is no multiple of 4",
+    );
   });
 });
 
-describe("a product", () => {
-  const product = { step: room(8), rowCapacity: 2 };
+test("codes of a row that ends within a block", () => {
+  const x = room(96);
+  expect(refusal(() => quantize(context, { x, y: x, width: 48, step: x, rowCapacity: 1 }))).toBe(
+    "quantize: width 48 is no multiple of 32",
+  );
+});
+
+/** Too many for one pass over the weights, so that they go in tiles. */
+describe("a product of many rows", () => {
+  const product = { step: room(8), rowCapacity: 16, deterministic: false };
 
   test.each([
     ["Q4_K", 128],
@@ -77,27 +95,80 @@ describe("a product", () => {
     ["F32", 4],
   ] as const)("of %s rows of %d values", (dtype, columns) => {
     const w = matrix(dtype, 4, columns);
-    expect(refusal(() => matmul(context, { w, x: room(512), y: room(512), ...product }))).toBe(
+    expect(refusal(() => matmul(context, { w, x: room(4096), y: room(512), ...product }))).toBe(
       `matmul w: ${columns} columns of ${dtype}`,
     );
   });
 
   test("with too little room for what goes in or comes out", () => {
     const w = matrix("F32", 4, 8);
-    expect(refusal(() => matmul(context, { w, x: room(15), y: room(8), ...product }))).toBe(
+    expect(refusal(() => matmul(context, { w, x: room(127), y: room(64), ...product }))).toBe(
       "matmul w: x is too small",
     );
-    expect(refusal(() => matmul(context, { w, x: room(16), y: room(7), ...product }))).toBe(
+    expect(refusal(() => matmul(context, { w, x: room(128), y: room(63), ...product }))).toBe(
       "matmul w: y is too small",
     );
   });
 
+  test("with activations that tiles do not read", () => {
+    const w = matrix("Q8_0", 4, 32);
+    const act = () =>
+      matmul(context, { w, x: room(512), y: room(64), activation: "int8", ...product });
+    expect(refusal(act)).toBe("matmul w: tiles of int8");
+  });
+});
+
+describe("a product of few rows", () => {
+  const tuning: LinearTuning = { lanes: 8, rows: 1, columns: 2, subgroups: 1, passes: 1 };
+  const product = {
+    activation: "float",
+    x: room(512),
+    y: room(512),
+    step: room(8),
+    rowCapacity: 2,
+    tuning,
+  } as const;
+
+  test.each([
+    ["Q4_K", 128],
+    ["Q4_0", 48],
+    ["F16", 12],
+    ["F32", 4],
+  ] as const)("of %s rows of %d values", (dtype, columns) => {
+    const w = matrix(dtype, 4, columns);
+    expect(refusal(() => linear(context, { ...product, w }))).toBe(
+      `linear w: ${columns} columns of ${dtype}`,
+    );
+  });
+
   test("with more lanes than a subgroup has", () => {
-    const variant = { kernel: "vector", lanes: 128, rows: 1, columns: 1, subgroups: 1 } as const;
     const w = matrix("F32", 4, 8);
+    const wide = { ...tuning, lanes: 128 };
+    expect(refusal(() => linear(context, { ...product, w, tuning: wide }))).toBe(
+      "linear w: 128 lanes of 32",
+    );
+  });
+
+  test("with a norm of several rows", () => {
+    const w = matrix("F32", 4, 8);
+    const norm = { weight: { name: "n", length: 8, data: room(8) }, epsilon: 1e-5 };
+    expect(refusal(() => linear(context, { ...product, w, norm }))).toBe(
+      "linear w: norm of 2 rows",
+    );
+  });
+
+  test("with codes as a result whose blocks workgroups would share", () => {
+    const yActivation = "int8";
+    // A workgroup of 32 invocations has 4 rows, and all of W 33 or 32.
     expect(
-      refusal(() => matmul(context, { w, x: room(16), y: room(8), variant, ...product })),
-    ).toBe("matmul w: 128 lanes of 32");
+      refusal(() => linear(context, { ...product, w: matrix("F32", 32, 8), yActivation })),
+    ).toBe("linear w: 4 rows of 32 cannot be quantized together");
+    const more = { ...tuning, passes: 8 };
+    expect(
+      refusal(() =>
+        linear(context, { ...product, w: matrix("F32", 33, 8), yActivation, tuning: more }),
+      ),
+    ).toBe("linear w: 32 rows of 33 cannot be quantized together");
   });
 });
 
@@ -142,13 +213,18 @@ describe("rope", () => {
 
 describe("attention", () => {
   const x = room(4096);
+  const sinks = { name: "sinks", length: 3, data: x };
   const base = {
     query: x,
     keyCache: x,
     valueCache: x,
     result: x,
+    reader: matrix("F32", 1, 256),
+    workspace: x,
+    parts: x,
     step: x,
     rowCapacity: 2,
+    deterministic: false,
     heads: 4,
     kvHeads: 2,
     headWidth: 64,
@@ -158,20 +234,25 @@ describe("attention", () => {
 
   test.each([
     ["heads that do not share evenly", { kvHeads: 3 }, "attention: 4 heads, 3 key/value heads"],
-    ["heads of an odd width", { headWidth: 60 }, "attention: head width 60"],
-    ["parts that have no room", { splits: 2 }, "attention: parts"],
+    ["heads of an odd width", { headWidth: 60 }, "attention: 60, 60"],
+    ["values of an odd width", { valueWidth: 30 }, "attention: 64, 30"],
+    ["a sink for some heads only", { sinks }, "attention: sinks"],
+    ["more splits than a team merges", { splits: 33 }, "attention: 33 splits of 32"],
     [
       "parts that have too little room",
-      { splits: 2, parts: room(2 * 4 * 2 * 66 - 1) },
-      "attention: parts",
+      { splits: 2, parts: room(2 * 4 * 2 * (64 + 4) + 512 * 2 - 1) },
+      "attention: 2 splits",
     ],
   ])("with %s", (_, change, message) => {
     expect(refusal(() => attention(context, { ...base, ...change }))).toBe(message);
   });
 
-  test("needs room for parts only if there are several", () => {
-    expect(attentionPartBytes(2, 4, 64, 1)).toBe(0);
-    expect(attentionPartBytes(2, 4, 64, 2)).toBe(2 * 4 * 2 * 66 * 4);
+  test("has room for parts of the largest of its shapes, and for counters of most heads", () => {
+    const wide = { heads: 4, kvHeads: 2, headWidth: 64 };
+    const many = { heads: 8, kvHeads: 8, headWidth: 16 };
+    expect(attentionPartBytes([])).toBe(0);
+    expect(attentionPartBytes([wide])).toBe(256 * 2 * (64 + 4) * 4 + 512 * 2 * 4);
+    expect(attentionPartBytes([wide, many])).toBe(256 * 2 * (64 + 4) * 4 + 512 * 8 * 4);
   });
 });
 
@@ -197,14 +278,14 @@ describe("repack", () => {
 
 test("a launch of another kernel's module", () => {
   const act = () =>
-    launch(context, swigluKernel, {
+    launch(context, gluKernel, {
       shader: "repack",
       constants: [],
       parameters: {},
       groups: [1],
       label: "wrong",
     });
-  expect(refusal(act)).toBe("repack is not a variant of swiglu");
+  expect(refusal(act)).toBe("repack is not a variant of glu");
 });
 
 describe("a team of invocations", () => {
@@ -235,6 +316,9 @@ describe("a team of invocations", () => {
     ["a size that is not certain", { sizeControl: false, minSize: 8, maxSize: 32 }],
     ["no arithmetic", { arithmetic: false }],
     ["no shuffle", { shuffle: false }],
+    // A block of 32 activations lies in eight neighbours.
+    ["fewer lanes than share a block", { sizeControl: false, size: 4, minSize: 4, maxSize: 4 }],
+    ["fewer lanes at most", { size: 4, minSize: 4, maxSize: 4 }],
   ])("shares memory instead with %s", (_, subgroup) => {
     expect(team(subgroup)).toEqual({ reduction: "shared", lanes: 32, subgroupSize: undefined });
   });
@@ -242,5 +326,6 @@ describe("a team of invocations", () => {
   test("can be forced", () => {
     expect(team({}, { reduction: "shared" }).reduction).toBe("shared");
     expect(team({}, { subgroupSize: 64 }).lanes).toBe(64);
+    expect(team({ minSize: 4 }, { subgroupSize: 4 }).reduction).toBe("shared");
   });
 });

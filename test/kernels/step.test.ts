@@ -13,16 +13,34 @@ describe("the step buffer", () => {
     writeStep(words, shape, [row(7, 40, 1), row(8, 41, 1)], [1]);
     writeBlockTable(words, shape, 0, [9]);
     writeBlockTable(words, shape, 1, [5, 6, 4, 3]);
-    expect([...words]).toEqual([
-      2, 1, 3, 4, 7, 8, 0, 40, 41, 0, 1, 1, 0, 1, 0, 0, 9, 0, 0, 0, 5, 6, 4, 3,
-    ]);
+    expect([...words]).toEqual(
+      [
+        // Rows, outputs, row capacity, table stride, runs.
+        [2, 1, 3, 4, 1],
+        // Tokens, positions, sequences, output rows, first rows of runs.
+        [7, 8, 0],
+        [40, 41, 0],
+        [1, 1, 0],
+        [1, 0, 0],
+        [0, 0, 0],
+        [9, 0, 0, 0],
+        [5, 6, 4, 3],
+      ].flat(),
+    );
+  });
+
+  test("says where each run of rows of one sequence begins", () => {
+    const words = new Uint32Array(stepBytes(shape) / 4);
+    writeStep(words, shape, [row(7, 40, 1), row(8, 41, 1), row(9, 3, 0)], []);
+    expect(words[4]).toBe(2);
+    expect([...words.subarray(17, 20)]).toEqual([0, 2, 0]);
   });
 
   test("is rewritten in place: rows of the step before stay behind the count", () => {
     const words = new Uint32Array(stepBytes(shape) / 4);
     writeStep(words, shape, [row(1, 1, 0), row(2, 2, 0), row(3, 3, 0)], [0, 1, 2]);
     writeStep(words, shape, [row(4, 4, 1)], []);
-    expect([...words.subarray(0, 7)]).toEqual([1, 0, 3, 4, 4, 2, 3]);
+    expect([...words.subarray(0, 8)]).toEqual([1, 0, 3, 4, 1, 4, 2, 3]);
   });
 
   test("takes no more rows, outputs and blocks than it has room for", () => {

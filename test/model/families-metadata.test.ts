@@ -110,8 +110,8 @@ describe("rope", () => {
   });
 
   test.each<[string, Settings, object]>([
-    ["3 does not fit heads of 8", { "rope.dimension_count": 3 }, {}],
-    ["10 does not fit heads of 8", {}, { rotary: 10 }],
+    ["rope.dimension_count 3 is odd", { "rope.dimension_count": 3 }, {}],
+    ["rope.dimension_count 10 does not fit heads of 8", {}, { rotary: 10 }],
     ["3 rope factors do not fit 8 rotated values", {}, { divisors: [1, 1, 1] }],
     ['rope.scaling.type is "spiral"', { "rope.scaling.type": "spiral" }, {}],
   ])("is refused: %s", (message, settings, options) => {
@@ -136,7 +136,7 @@ describe("a file that lies", () => {
     ["qwen2", "cannot share 3 key/value heads evenly", { "attention.head_count_kv": 3 }],
     ["qwen3", "heads of width 128 (values 64)", { "attention.value_length": 64 }],
     ["granite", "granite.logit_scale is 0", { logit_scale: { float: 0 } }],
-    ["qwen3moe", "names no experts", { expert_count: 0 }],
+    ["qwen3moe", "qwen3moe.expert_count is missing or 0", { expert_count: 0 }],
     ["gpt-oss", "expert_used_count is 9", { expert_used_count: 9 }],
   ])("about %s is refused: %s", (name, message, settings) => {
     expect(() => describeWith(name, settings)).toThrow(message);

@@ -1,6 +1,6 @@
 /**
  * Every architecture on a tiny model: the logits of llama.cpp on the processor, kept as literals
- * (`oracle.ts` makes them and compares all), and the same logits whatever pieces the tokens come in.
+ * (`oracle.ts` makes them and compares all), and the same logits whatever pieces tokens come in.
  */
 import { describe, expect, test } from "bun:test";
 import { architectureNames } from "../../src/model/architectures.ts";

@@ -18,9 +18,8 @@ import { largestDifference } from "./logits.ts";
 
 const root = join(import.meta.dir, "../..");
 const script = join(root, "../shared/tools/peer_llama.py");
-const library =
-  process.env["ZINC_ORACLE"] ??
-  "/tmp/peer/node_modules/@node-llama-cpp/linux-x64-vulkan/bins/linux-x64-vulkan";
+const library = process.env["ZINC_ORACLE"] ?? "";
+if (library === "") throw new Error("ZINC_ORACLE must name the folder of llama.cpp's library");
 
 const folder = mkdtempSync(join(tmpdir(), "zinc-oracle-"));
 

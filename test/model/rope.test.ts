@@ -130,10 +130,15 @@ describe("YaRN", () => {
   });
 
   test.each([
-    ["scaling.yarn_attn_factor", 0.5],
-    ["scaling.attn_factor", 0.5],
-  ])("multiplies its magnitude by %s", (key, value) => {
-    expect(ropeOf({ ...yarn, [key]: value }).magnitude).toBeCloseTo(0.5 * 1.138629436111989, 12);
+    ["scaling.yarn_attn_factor", { "scaling.yarn_attn_factor": 0.5 }, 0.5 * 1.138629436111989],
+    ["scaling.attn_factor", { "scaling.attn_factor": 0.5 }, 0.5 * 1.138629436111989],
+    [
+      "both",
+      { "scaling.yarn_attn_factor": 0.5, "scaling.attn_factor": 0.5 },
+      0.25 * 1.138629436111989,
+    ],
+  ])("multiplies its magnitude by %s", (_, keys, magnitude) => {
+    expect(ropeOf({ ...yarn, ...keys }).magnitude).toBeCloseTo(magnitude, 12);
   });
 
   test("without extrapolation is linear", () => {

@@ -1,4 +1,4 @@
-/** Attention over caches whose blocks are out of order, at the edges of tiles, splits and windows. */
+/** Attention over caches whose blocks are out of order, at edges of tiles, splits and windows. */
 import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
 import type { Matrix } from "../../tensor/tensor.ts";
 import { attention, attentionPartBytes } from "../attention.ts";

@@ -1,4 +1,4 @@
-/** Linear layers of every type in float and int8 arithmetic, and the quantization of activations. */
+/** Linear layers of every type in float and int8 arithmetic; the quantization of activations. */
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import type { ActivationKind } from "../activations.ts";
@@ -29,35 +29,34 @@ interface LinearInput {
 
 const epsilon = 1e-5;
 
-function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
-  const { dtype, activation, rows, blocks, columns, capacity, tuning } = input;
-  const {
-    norm = false,
-    gated = false,
-    bias = false,
-    accumulate = false,
-    quantizes = false,
-  } = input;
+/** Random numbers for all that goes in. */
+function dataOf({ dtype, rows, blocks, capacity }: LinearInput) {
   const width = widthOf(dtype, blocks);
   const random = new Random(rows * 31 + width);
   const blockCount = (rows * width) / blockFormats[dtype].blockValues;
-  const [data, upData] = [
-    randomBlocks(dtype, blockCount, random),
-    randomBlocks(dtype, blockCount, random),
-  ];
-  const x = random.floats(capacity * width, 4);
-  const normWeight = random.floats(width);
-  const offsets = random.floats(rows);
-  const before = random.floats(capacity * rows);
-  const [w, up] = [
-    bench.matrix("w", dtype, rows, width, data),
-    bench.matrix("up", dtype, rows, width, upData),
-  ];
-  const y = accumulate ? bench.upload(before) : bench.floats(capacity * rows);
+  return {
+    width,
+    weights: randomBlocks(dtype, blockCount, random),
+    upWeights: randomBlocks(dtype, blockCount, random),
+    x: random.floats(capacity * width, 4),
+    normWeight: random.floats(width),
+    offsets: random.floats(rows),
+    before: random.floats(capacity * rows),
+  };
+}
+
+function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
+  const { dtype, activation, rows, columns, capacity, tuning } = input;
+  const { norm, gated, bias, accumulate = false, quantizes } = input;
+  const data = dataOf(input);
+  const { width } = data;
+  const w = bench.matrix("w", dtype, rows, width, data.weights);
+  const up = bench.matrix("up", dtype, rows, width, data.upWeights);
+  const y = accumulate ? bench.upload(data.before) : bench.floats(capacity * rows);
   const step = uploadStep(bench, plainRows(columns), { capacity });
-  const floats = bench.upload(x);
+  const floats = bench.upload(data.x);
   const prepared = bench.floats(capacity * width);
-  const weight = bench.vector("norm", normWeight);
+  const weight = bench.vector("norm", data.normWeight);
   bench.run((plain) => {
     const context = { ...plain, force };
     if (activation === "int8") {
@@ -81,30 +80,34 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
       x: norm || activation === "float" ? floats : prepared,
       ...(gated && { gated: { up, gate: "silu" } }),
       ...(norm && { norm: { weight, epsilon } }),
-      ...(bias && { bias: bench.vector("bias", offsets) }),
+      ...(bias && { bias: bench.vector("bias", data.offsets) }),
       ...(quantizes && { yActivation: "int8" }),
     });
   });
-  // What the product really read: the rounding of activations has its own case.
-  const normed = norm ? Float32Array.from(rmsNormReference(x, normWeight, epsilon)) : x;
-  const read =
-    activation === "float" ? normed : readCodes(bench, prepared, capacity, columns, width);
-  let expected = matmulReference(dequantize(dtype, data), read, rows, width, columns);
-  if (gated) {
-    expected = gluReference(
-      expected,
-      matmulReference(dequantize(dtype, upData), read, rows, width, columns),
-      "silu",
-    );
-  }
-  for (let i = 0; i < expected.length; i++) {
-    const added = (bias ? (offsets[i % rows] ?? 0) : 0) + (accumulate ? (before[i] ?? 0) : 0);
-    expected[i] = (expected[i] ?? 0) + added;
-  }
   const actual = quantizes
     ? readCodes(bench, y, capacity, columns, rows)
     : bench.read(y, columns * rows);
-  return relativeError(actual, expected);
+  const codes =
+    activation === "float" ? undefined : readCodes(bench, prepared, capacity, columns, width);
+  return relativeError(actual, linearReference(input, data, codes));
+}
+
+/** `codes`: what the product really read; the rounding of activations has its own case. */
+function linearReference(
+  { dtype, rows, columns, norm, gated, bias, accumulate }: LinearInput,
+  { width, weights, upWeights, x, normWeight, offsets, before }: ReturnType<typeof dataOf>,
+  codes: Float32Array | undefined,
+): Float64Array {
+  const normed = norm ? Float32Array.from(rmsNormReference(x, normWeight, epsilon)) : x;
+  const product = (blocks: Uint8Array) =>
+    matmulReference(dequantize(dtype, blocks), codes ?? normed, rows, width, columns);
+  const result = gated
+    ? gluReference(product(weights), product(upWeights), "silu")
+    : product(weights);
+  return result.map(
+    (value, i) =>
+      value + (bias ? (offsets[i % rows] ?? 0) : 0) + (accumulate ? (before[i] ?? 0) : 0),
+  );
 }
 
 const plain: LinearTuning = { lanes: 8, rows: 1, columns: 1, subgroups: 1, passes: 1 };

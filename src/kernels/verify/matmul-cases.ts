@@ -1,4 +1,4 @@
-/** Embeddings and tiled products of every type, at sizes around the edges of what a workgroup does. */
+/** Embeddings and tiled products of every type, at sizes around what a workgroup does. */
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import { embed } from "../embed.ts";

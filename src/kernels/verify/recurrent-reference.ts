@@ -1,7 +1,7 @@
 /** The kernels of recurrent layers again, in plain loops and double precision. */
 
 const sigmoid = (x: number) => 1 / (1 + Math.exp(-x));
-export const silu = (x: number) => x * sigmoid(x);
+const silu = (x: number) => x * sigmoid(x);
 
 /**
  * The convolution of one sequence, from its first row on: silu(Σᵢ weight[c, i] · u[t - past + i,

@@ -42,7 +42,7 @@ export function rmsNormReference(
 }
 
 /** f(gate) · up */
-export const gateReference: Readonly<Record<GateFunction, (gate: number, up: number) => number>> = {
+const gateReference: Readonly<Record<GateFunction, (gate: number, up: number) => number>> = {
   silu: (gate, up) => (gate / (1 + Math.exp(-gate))) * up,
   gelu(gate, up) {
     const inner = Math.sqrt(2 / Math.PI) * (gate + 0.044715 * gate ** 3);

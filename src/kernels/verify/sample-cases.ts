@@ -1,4 +1,4 @@
-/** The choice of a token: the best, the order of equals, and that draws follow the probabilities. */
+/** The choice of a token: the best, the order of equals, draws that follow the probabilities. */
 import { hostBytes } from "../../vulkan/buffer.ts";
 import {
   candidatesMax,

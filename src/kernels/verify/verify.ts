@@ -3,6 +3,7 @@
  * kernel tests.
  */
 import type { Gpu } from "../../vulkan/gpu.ts";
+import { teamOf } from "../reduction.ts";
 import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
@@ -40,9 +41,9 @@ export function verify(
   gpu: Gpu,
   { kernel, variant, name, bound, needs, run }: VerifyCase,
 ): Verdict {
-  const { subgroup } = gpu.device.capabilities;
+  const { capabilities } = gpu.device;
   const described = { kernel, variant, case: name };
-  if (needs === "subgroup" && !(subgroup.arithmetic && subgroup.shuffle)) {
+  if (needs === "subgroup" && teamOf({ capabilities }).reduction !== "subgroup") {
     return { ...described, maxRelativeError: 0, status: "skip" };
   }
   const bench = new Workbench(gpu);
