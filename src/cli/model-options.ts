@@ -3,6 +3,7 @@ import { UserError } from "../errors.ts";
 import { load, type LanguageModel, type LoadOptions } from "../index.ts";
 import { formatBytes } from "../math.ts";
 import { readTextFile } from "./input.ts";
+import { chooseModel } from "./model-choice.ts";
 import { note, warn } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -24,7 +25,7 @@ export async function loadModel(
   const template =
     options.template === undefined ? undefined : await readTextFile(options.template);
   try {
-    return await load(options.model, {
+    return await load(chooseModel(options.model), {
       device: options.device,
       contextTokens: options.ctx,
       deterministic: options.deterministic,

@@ -9,7 +9,7 @@
  * A model appears under its name by one rename, whole and checked.
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { UserError } from "../errors.ts";
 import { formatBytes } from "../math.ts";
 import { Journal, readProgress } from "./journal.ts";
@@ -78,6 +78,12 @@ export class ModelStore {
       source: manifest?.source,
       added: manifest?.added,
     };
+  }
+
+  /** The model whose file this is, if it is one of the store's. */
+  findByPath(path: string): StoredModel | undefined {
+    const folder = dirname(resolve(path));
+    return dirname(folder) === resolve(this.folder) ? this.find(basename(folder)) : undefined;
   }
 
   /** Downloads that have begun and are not finished. */
