@@ -28,7 +28,9 @@ layout(constant_id = 8) const bool GATED = false;
 layout(constant_id = 9) const bool QUANTIZE = false;
 // Narrow heads leave invocations over: then so many keys are summed side by side.
 layout(constant_id = 10) const uint SIDES = 1;
-layout(constant_id = 11) const uint KEY_LOADS = 8;  // of 16 bytes, on their way at the same time
+// Loads that are on their way at the same time: of 16 bytes of a key, and of values.
+layout(constant_id = 11) const uint KEY_LOADS = 8;
+layout(constant_id = 12) const uint KEYS_AT_ONCE = 8;
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
@@ -56,7 +58,6 @@ const uint TEAMS = WORKGROUP / LANES;
 const uint QUADS = HEAD_WIDTH / 4;
 const uint VALUE_QUADS = VALUE_WIDTH / 4;
 const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
-const uint KEYS_AT_ONCE = 8;  // values on their way at the same time
 const uint TILE_BLOCKS = (LANES + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
 const uint PART = VALUE_QUADS + 1;
 
@@ -319,9 +320,9 @@ void main() {
         if (count == 1) storeResult(row, kvHead * GROUP + g, found[g], lane);
         else storePart(firstHead + g, split_, found[g], lane);
     }
-    if (count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
+    if (SPLITS == 1 || count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
     // All teams take the same number of turns: see search.
-    [[unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
+    [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;
         mergeParts(firstHead + g, count, team, lane, all);

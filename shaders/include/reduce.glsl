@@ -52,40 +52,46 @@ float strideSum(float value, const uint stride, const uint lanes) {
 #else
 shared float reducePartial[WORKGROUP];
 
-float clusterSum(float value, const uint lanes) {
+// Few barriers rather than few additions: software drivers split a shader at each of them, and take
+// long to compile what has many. Clusters that are wider than this are folded to it before.
+const uint FOLD = 32;
+
+// Where the values of this invocation's cluster begin, once all are there.
+uint shareValue(float value, const uint lanes) {
     const uint self = gl_LocalInvocationID.x;
     barrier();
     reducePartial[self] = value;
     barrier();
-    for (uint step_ = lanes / 2; step_ > 0; step_ /= 2) {
-        if (self % lanes < step_) reducePartial[self] += reducePartial[self + step_];
-        barrier();
+    return self - self % lanes;
+}
+
+// Over the lanes that are a multiple of `stride` apart.
+float strideSum(float value, const uint stride, const uint lanes) {
+    const uint first = shareValue(value, lanes);
+    float sum = 0;
+    [[dont_unroll]] for (uint i = gl_LocalInvocationID.x % stride; i < lanes; i += stride) {
+        sum += reducePartial[first + i];
     }
-    return reducePartial[self - self % lanes];
+    return sum;
+}
+
+float strideMax(float value, const uint stride, const uint lanes) {
+    const uint first = shareValue(value, lanes);
+    float best = value;
+    [[dont_unroll]] for (uint i = gl_LocalInvocationID.x % stride; i < lanes; i += stride) {
+        best = max(best, reducePartial[first + i]);
+    }
+    return best;
+}
+
+float clusterSum(float value, const uint lanes) {
+    if (lanes <= FOLD) return strideSum(value, 1, lanes);
+    return strideSum(strideSum(value, FOLD, lanes), 1, FOLD);
 }
 
 float clusterMax(float value, const uint lanes) {
-    const uint self = gl_LocalInvocationID.x;
-    barrier();
-    reducePartial[self] = value;
-    barrier();
-    for (uint step_ = lanes / 2; step_ > 0; step_ /= 2) {
-        if (self % lanes < step_) {
-            reducePartial[self] = max(reducePartial[self], reducePartial[self + step_]);
-        }
-        barrier();
-    }
-    return reducePartial[self - self % lanes];
-}
-
-float strideSum(float value, const uint stride, const uint lanes) {
-    const uint self = gl_LocalInvocationID.x;
-    barrier();
-    reducePartial[self] = value;
-    barrier();
-    float sum = 0;
-    for (uint i = self % stride; i < lanes; i += stride) sum += reducePartial[self - self % lanes + i];
-    return sum;
+    if (lanes <= FOLD) return strideMax(value, 1, lanes);
+    return strideMax(strideMax(value, FOLD, lanes), 1, FOLD);
 }
 
 float workgroupSum(float value) { return clusterSum(value, WORKGROUP); }

@@ -61,6 +61,8 @@ export interface Attention extends AttentionShape {
   readonly splits?: number;
   /** Teams of invocations in a workgroup; as many as have room by default. */
   readonly teams?: number;
+  /** Loads that an invocation has on their way at the same time, at most. */
+  readonly loads?: number;
 }
 
 /** Workgroups that fill a large GPU, one for each multiprocessor or two. */
@@ -121,7 +123,7 @@ export function attention(context: KernelContext, args: Attention): void {
 function attend(context: KernelContext, args: Attention, quantizes: boolean): void {
   const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
   const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
-  const { splits = attentionSplits(context, args) } = args;
+  const { splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
   invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
   invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
@@ -145,7 +147,8 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(gated),
       Number(quantizes),
       sideCount(team.lanes, valueWidth),
-      keyLoads(headWidth),
+      keyLoads(headWidth, loads),
+      loads,
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -192,8 +195,13 @@ function sideCount(lanes: number, valueWidth: number): number {
   return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
 }
 
-/** Loads of 16 bytes that an invocation has on their way for its key; they divide the head. */
-function keyLoads(headWidth: number): number {
+/** Of 16 bytes of a key; they divide the head. */
+function keyLoads(headWidth: number, most: number): number {
   const loads = headWidth / 8;
-  return [8, 5, 4, 3, 2].find((count) => loads % count === 0) ?? 1;
+  return [8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
+}
+
+/** A processor has its caches, and its compilers take seconds for what is unrolled that far. */
+function defaultLoads({ capabilities }: KernelContext): number {
+  return capabilities.kind === "cpu" ? 1 : 8;
 }

@@ -111,6 +111,7 @@ export interface Capabilities {
     readonly int64: boolean;
     readonly storage8: boolean;
     readonly storage16: boolean;
+    /** With device scope: enabled without it, it forbids what a shader may do otherwise. */
     readonly memoryModel: boolean;
     readonly integerDotProduct: boolean;
     /** The packed 4×8-bit dot product is one instruction. */
@@ -313,7 +314,7 @@ function readFeatures(
       int64: core.shaderInt64,
       storage8: in12.storageBuffer8BitAccess,
       storage16: eleven.read().storageBuffer16BitAccess,
-      memoryModel: in12.vulkanMemoryModel,
+      memoryModel: in12.vulkanMemoryModel && in12.vulkanMemoryModelDeviceScope,
       integerDotProduct: dotProduct.read().shaderIntegerDotProduct,
       cooperativeMatrix: matrix.read().cooperativeMatrix,
       pipelineStatistics: extensions.has("VK_KHR_pipeline_executable_properties"),

@@ -174,6 +174,7 @@ function placeFeatures(
     shaderFloat16: features.float16,
     shaderInt8: features.int8,
     vulkanMemoryModel: features.memoryModel,
+    vulkanMemoryModelDeviceScope: features.memoryModel,
   });
   next = arena.put(VkPhysicalDeviceFeatures2, {
     pNext: next,

@@ -17,6 +17,7 @@ interface AttentionInput {
   readonly position: number;
   readonly splits: number;
   readonly teams?: number;
+  readonly loads?: number;
   readonly window?: number;
   /** Keys before this one score far lower than those after it. */
   readonly lateMaximum?: number;
@@ -28,6 +29,7 @@ interface AttentionInput {
 
 const inputs: readonly AttentionInput[] = [
   { headWidth: 64, group: 1, position: 0, splits: 1 },
+  { headWidth: 80, group: 1, position: 75, splits: 1, loads: 8 },
   { headWidth: 128, group: 4, position: 31, splits: 1, quantizes: true },
   { headWidth: 80, group: 3, position: 32, splits: 2 },
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250 },
@@ -85,7 +87,7 @@ class Cache {
 }
 
 function run(bench: Workbench, input: AttentionInput, force: Force): number {
-  const { headWidth, valueWidth = headWidth, group, position, splits, teams } = input;
+  const { headWidth, valueWidth = headWidth, group, position, splits, teams, loads } = input;
   const { window = position + 1, lateMaximum = 0, cap, gated = false, quantizes = false } = input;
   const heads = kvHeads * group;
   const random = new Random(headWidth + position);
@@ -121,6 +123,7 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
         step: uploadStep(bench, rows, { tables: [keys.table] }),
         rowCapacity: 2,
         ...(teams === undefined ? {} : { teams }),
+        ...(loads === undefined ? {} : { loads }),
         ...(input.sinks === true && { sinks: bench.vector("sinks", sinks) }),
       },
     ),
