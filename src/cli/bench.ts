@@ -39,10 +39,13 @@ const flags = {
 export const benchCommand = command({
   name: "bench",
   summary: "Measure speed",
-  description: [
-    "Measures prefill and decode in tokens a second. It warms up, repeats, prints medians, and never counts the first token of a text.",
-    "Decode must read all weights for every token: the share of the floor compares it with the read bandwidth that is measured on the same device just before.",
-  ],
+  description: `
+    Measures prefill and decode in tokens a second. It warms up, repeats, prints medians, and
+    never counts the first token of a text.
+
+    Decode must read all weights for every token: the share of the floor compares it with the
+    read bandwidth that is measured on the same device just before.
+  `,
   examples: {
     "zinc bench -m llama-3.1-8b": "the usual measure",
     "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",

@@ -24,10 +24,12 @@ import { paint, setQuiet, writeOut } from "./output.ts";
 export const checkCommand = command({
   name: "check",
   summary: "Look at loader, drivers, device and model, and test them",
-  description: [
-    "Goes from the Vulkan loader to an answer of the small model inside zinc, and says of each step whether it is as it should be and, if not, what to do. Also spelled zinc --check.",
-    "With a model it also says whether zinc runs it, whether it fits, and how long texts may be.",
-  ],
+  description: `
+    Goes from the Vulkan loader to an answer of the small model inside zinc, and says of each
+    step whether it is as it should be and, if not, what to do. Also spelled zinc --check.
+
+    With a model it also says whether zinc runs it, whether it fits, and how long texts may be.
+  `,
   examples: {
     "zinc --check": "is everything as it should be?",
     "zinc --check -m llama-3.1-8b": "does this model fit, and with which context?",

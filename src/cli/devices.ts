@@ -11,9 +11,10 @@ import { writeOut } from "./output.ts";
 export const devicesCommand = command({
   name: "devices",
   summary: "List the Vulkan devices",
-  description: [
-    "Lists every device with its number, memory and driver, and says of each why it is or is not used. The one that zinc takes by itself has a star.",
-  ],
+  description: `
+    Lists every device with its number, memory and driver, and says of each why it is or is not
+    used. The one that zinc takes by itself has a star.
+  `,
   examples: {
     "zinc devices": "which devices are there?",
     'zinc -d 1 -p "Hello"': "use the second",

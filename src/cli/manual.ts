@@ -10,8 +10,8 @@ export interface Manual {
   /** As typed behind "zinc". */
   readonly name: string;
   readonly summary: string;
-  /** Paragraphs. */
-  readonly description: readonly string[];
+  /** Paragraphs, with an empty line between; how their lines break does not matter. */
+  readonly description: string;
   /** Lines to type, and what each does. */
   readonly examples: Readonly<Record<string, string>>;
   /** Variables besides those that stand in for flags. */
@@ -58,8 +58,12 @@ export async function manual(
     }),
   };
   const sections = [
-    usage,
-    description.map((paragraph) => wrap(paragraph, "")).join("\n\n"),
+    actions.length === 0 ? usage : usage.replace("[OPTIONS]", "ACTION [OPTIONS]"),
+    description
+      .trim()
+      .split(/\n\s*\n/)
+      .map((paragraph) => wrap(paragraph, ""))
+      .join("\n\n"),
     list("ACTIONS", actions),
     options,
     list("EXAMPLES", Object.entries(examples)),
@@ -110,7 +114,7 @@ function list(title: string, rows: readonly (readonly [string, string])[]): stri
 function wrap(text: string, indent: string): string {
   const lines: string[] = [];
   let line = indent;
-  for (const word of text.split(" ")) {
+  for (const word of text.trim().split(/\s+/)) {
     if (line.length > indent.length && line.length + 1 + word.length > width) {
       lines.push(line);
       line = indent;

@@ -5,10 +5,13 @@ import { modelEnvironment } from "./flags.ts";
 export const modelCommand = commandGroup({
   name: "model",
   summary: "Download, choose and look into models",
-  description: [
-    "zinc keeps models under short names, which -m takes as well as the path of a file. One of them can be the active model, which is used where none is named.",
-    "Names come from a list inside zinc (zinc model list); any other GGUF file on the hub or on a web server can be had by its address, and one on this machine by its path.",
-  ],
+  description: `
+    zinc keeps models under short names, which -m takes as well as the path of a file. One of
+    them can be the active model, which is used where none is named.
+
+    Names come from a list inside zinc (zinc model list); any other GGUF file on the hub or on a
+    web server can be had by its address, and one on this machine by its path.
+  `,
   commands: {
     list: {
       summary: "which models there are, and which fit this device",

@@ -15,9 +15,11 @@ import { signalExitCode, stopGently } from "./signals.ts";
 export const perplexityCommand = command({
   name: "perplexity",
   summary: "Measure how well the model predicts a text",
-  description: [
-    "Cuts the text into windows, each read from an empty context, and scores the second half of each. No special tokens are added, and the tail of the text that fills no window is left out. Lower is better; compare only results of the same text and window.",
-  ],
+  description: `
+    Cuts the text into windows, each read from an empty context, and scores the second half of
+    each. No special tokens are added, and the tail of the text that fills no window is left
+    out. Lower is better; compare only results of the same text and window.
+  `,
   examples: {
     "zinc perplexity -m model.gguf -f text.txt": "over the whole text",
     "zinc perplexity -f text.txt --ctx 2048 --chunks 8": "over the beginning, in longer windows",

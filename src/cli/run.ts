@@ -33,10 +33,14 @@ const flags = {
 export const runCommand = command({
   name: "run",
   summary: "Complete one prompt",
-  description: [
-    "Puts the prompt into the model's chat template, if it has one, and prints the answer as it is made. Text on stdin comes before the prompt, on lines of its own. The name of the command may be left out.",
-    "The answer goes to stdout and everything else to stderr. Ctrl+C ends the answer with what there is of it.",
-  ],
+  description: `
+    Puts the prompt into the model's chat template, if it has one, and prints the answer as it
+    is made. Text on stdin comes before the prompt, on lines of its own. The name of the command
+    may be left out.
+
+    The answer goes to stdout and everything else to stderr. Ctrl+C ends the answer with what
+    there is of it.
+  `,
   examples: {
     'zinc --prompt "Why is the sky blue?"': "ask the active model",
     'zinc -m qwen3.5-2b --prompt "Hello" --temp 0': "the same answer each time",

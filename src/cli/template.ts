@@ -14,9 +14,11 @@ import { warn, writeOut } from "./output.ts";
 export const templateCommand = command({
   name: "template",
   summary: "Render the chat template with messages, tools and variables from stdin",
-  description: [
-    "Reads a JSON object with messages and, if the template uses them, tools, add_generation_prompt and other variables, and prints the prompt as a JSON string. The input is given to the template exactly as it is. It needs no GPU.",
-  ],
+  description: `
+    Reads a JSON object with messages and, if the template uses them, tools,
+    add_generation_prompt and other variables, and prints the prompt as a JSON string. The input
+    is given to the template exactly as it is. It needs no GPU.
+  `,
   examples: {
     "zinc template -m model.gguf < messages.json": "what the model is really asked",
     "zinc template --template new.jinja < messages.json": "try another template",

@@ -13,9 +13,11 @@ import { warn, writeOut } from "./output.ts";
 export const tokenizeCommand = command({
   name: "tokenize",
   summary: "Print the token ids of the text on stdin",
-  description: [
-    "Prints a JSON list of ids. Nothing is added: no token for the beginning or the end. Special tokens in the text are plain text unless --special is given. It needs no GPU, and works with files that hold only a vocabulary.",
-  ],
+  description: `
+    Prints a JSON list of ids. Nothing is added: no token for the beginning or the end. Special
+    tokens in the text are plain text unless --special is given. It needs no GPU, and works with
+    files that hold only a vocabulary.
+  `,
   examples: {
     'printf "Hello" | zinc tokenize': "ids of a text",
     "zinc tokenize -m model.gguf --special < prompt.txt": "a prompt with special tokens in it",

@@ -14,9 +14,11 @@ import { signalExitCode, stopGently } from "./signals.ts";
 export const verifyCommand = command({
   name: "verify",
   summary: "Check every kernel against plain loops on this device",
-  description: [
-    "Runs each kernel in each variant that this device can use, and compares the results with loops in plain TypeScript. What it lists as wrong is a fault of the driver or of zinc: please report it.",
-  ],
+  description: `
+    Runs each kernel in each variant that this device can use, and compares the results with
+    loops in plain TypeScript. What it lists as wrong is a fault of the driver or of zinc:
+    please report it.
+  `,
   examples: {
     "zinc verify": "names what is wrong, if anything",
     "zinc verify --all -d 1": "lists everything, on another device",

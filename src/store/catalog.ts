@@ -81,6 +81,7 @@ export const catalog: readonly CatalogEntry[] = [
     repository: "unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF",
     file: "Qwen3-30B-A3B-Instruct-2507-Q4_K_M.gguf",
     sizeBytes: 18_556_686_752,
+    sha256: "6c997b8af17debdfb01d890214400ccbab00db6acc0ba8da5de1cc906c4774d0",
   },
   {
     name: "qwen2.5-7b",

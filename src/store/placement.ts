@@ -22,8 +22,8 @@ export interface Placed {
 const lockPollMs = 500;
 
 /**
- * Has `fill` put the files of a model into its staging folder, and makes it one of the store's. What
- * a download has begun stays there if `fill` throws.
+ * Has `fill` put the files of a model into its staging folder, and makes it one of the store's.
+ * What a download has begun stays there if `fill` throws.
  */
 export async function placeModel(
   store: ModelStore,

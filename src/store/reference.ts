@@ -120,8 +120,9 @@ export function hubFile(
   endpoint: string,
 ): Source {
   const at = revision === "main" ? "" : `@${revision}`;
+  const folder = `${endpoint}/${repository}/resolve/${revision}`;
   const files = partsOf(file).map((path) => ({
-    url: `${endpoint}/${repository}/resolve/${revision}/${path.split("/").map(encodeURIComponent).join("/")}`,
+    url: `${folder}/${path.split("/").map(encodeURIComponent).join("/")}`,
     fileName: fileNameOf(path),
   }));
   return { name: nameOfFile(file), label: `hf:${repository}${at}/${file}`, files };

@@ -11,9 +11,10 @@ import { writeOut } from "../output.ts";
 export const modelActiveCommand = command({
   name: "model active",
   summary: "Print the model that is used where none is named",
-  description: [
-    "Prints the name that zinc model use has chosen: spark, the small model inside zinc, if none was. -m and ZINC_MODEL come before it.",
-  ],
+  description: `
+    Prints the name that zinc model use has chosen: spark, the small model inside zinc, if none
+    was. -m and ZINC_MODEL come before it.
+  `,
   flags: { json: outputFlags.json },
   examples: {
     "zinc model active": "its name",

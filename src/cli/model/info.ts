@@ -16,9 +16,11 @@ import { warn, writeOut } from "../output.ts";
 export const modelInfoCommand = command({
   name: "model info",
   summary: "Show what a model holds, without a GPU",
-  description: [
-    "Reads the head of the file and prints its name, architecture, size, types, context and tokenizer, and whether zinc runs it. MODEL is the path of a file or the name of a model that is here; without it, it is what -m would be.",
-  ],
+  description: `
+    Reads the head of the file and prints its name, architecture, size, types, context and
+    tokenizer, and whether zinc runs it. MODEL is the path of a file or the name of a model that
+    is here; without it, it is what -m would be.
+  `,
   flags: { ...modelFlags, tensors: toggle("list every tensor"), json: outputFlags.json },
   positionals: { MODEL: { description: "GGUF file or name, as behind -m", completes: "models" } },
   examples: {

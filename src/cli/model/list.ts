@@ -16,10 +16,13 @@ import { Fit, type Verdict } from "./fit.ts";
 export const modelListCommand = command({
   name: "model list",
   summary: "List the models that are here, and those that can be pulled by name",
-  description: [
-    "A star marks the active model. Whether a model fits is exact for models that are here and a guess from the file's size for others; it counts the memory that is free on the device now.",
-    "It asks no server. The list of names is part of zinc; any other model can be pulled by its address.",
-  ],
+  description: `
+    A star marks the active model. Whether a model fits is exact for models that are here and a
+    guess from the file's size for others; it counts the memory that is free on the device now.
+
+    It asks no server. The list of names is part of zinc; any other model can be pulled by its
+    address. Where the size of a model stands as –, the server tells it when the model is pulled.
+  `,
   flags: {
     installed: toggle("only the models that are here"),
     ...deviceFlags,
@@ -143,23 +146,20 @@ function absentRow(
 
 function format(rows: readonly Row[]): string {
   const width = Math.max(...rows.map(({ name }) => name.length));
-  const line = (mark: string, name: string, ...columns: [string, string, string, string]) => {
-    const [size, here, fits, title] = columns;
-    const text = `${mark} ${name.padEnd(width)}  ${size.padEnd(8)}  ${here.padEnd(4)}  ${fits.padEnd(11)}  ${title}`;
-    return `${text.trimEnd()}\n`;
-  };
-  const header = paint(
-    line(" ", "NAME", "SIZE", "HERE", "FITS", "MODEL").trimEnd(),
-    "bold",
-    "stdout",
-  );
+  const widths = [1, width, 8, 4, 11, 0];
+  const line = (...columns: readonly string[]) =>
+    columns
+      .map((text, i) => text.padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd();
+  const header = line(" ", "NAME", "SIZE", "HERE", "FITS", "MODEL");
   const lines = rows.map((row) => {
     const here = row.partial === null ? (row.installed ? "yes" : "–") : percent(row.partial);
     const size = row.bytes === null ? "–" : formatBytes(row.bytes);
     const title = row.title ?? row.source ?? "";
     return line(row.active ? "*" : " ", row.name, size, here, row.fits ?? "–", title);
   });
-  return `${header}\n${lines.join("")}`;
+  return `${[paint(header, "bold", "stdout"), ...lines].join("\n")}\n`;
 }
 
 function percent(share: number): string {

@@ -37,11 +37,18 @@ const flags = {
 export const modelPullCommand = command({
   name: "model pull",
   summary: "Download a model, or take over a file of this machine",
-  description: [
-    "MODEL is a name of zinc model list, hf:owner/repo/file.gguf, hf:owner/repo:Q4_K_M, the address of a .gguf file on the hub or on any web server, or the path of a file on this machine. Of a model that is split into parts, any part means all.",
-    "A download that was interrupted goes on where it ended when the same command is given again. Where the hash of a file is known, from zinc's own list or from the hub, the file is checked. A model appears under its name only when it is whole.",
-    "A file of this machine stays where it is: zinc keeps a hard link to it, or a copy where links are not possible.",
-  ],
+  description: `
+    MODEL is a name of zinc model list, hf:owner/repo/file.gguf, hf:owner/repo:Q4_K_M, the
+    address of a .gguf file on the hub or on any web server, or the path of a file on this
+    machine. Of a model that is split into parts, any part means all.
+
+    A download that was interrupted goes on where it ended when the same command is given again.
+    Where the hash of a file is known, from zinc's own list or from the hub, the file is
+    checked. A model appears under its name only when it is whole.
+
+    A file of this machine stays where it is: zinc keeps a hard link to it, or a copy where
+    links are not possible.
+  `,
   flags,
   positionals: { MODEL: { description: "name, address or path", completes: "sources" } },
   examples: {

@@ -12,10 +12,12 @@ import { note, setQuiet } from "../output.ts";
 export const modelRmCommand = command({
   name: "model rm",
   summary: "Remove a model, and what was downloaded of it",
-  description: [
-    "Removes the model from zinc's folder, and a download that is not finished. A file that was taken over from elsewhere on this machine stays where it came from.",
-    "The active model is removed only with --force; then the small model inside zinc is active.",
-  ],
+  description: `
+    Removes the model from zinc's folder, and a download that is not finished. A file that was
+    taken over from elsewhere on this machine stays where it came from.
+
+    The active model is removed only with --force; then the small model inside zinc is active.
+  `,
   flags: {
     force: toggle("also if it is the active model", { alias: "f" }),
     quiet: outputFlags.quiet,

@@ -11,9 +11,10 @@ import { note, setQuiet } from "../output.ts";
 export const modelUseCommand = command({
   name: "model use",
   summary: "Choose the model that is used where none is named",
-  description: [
-    "Commands without -m and without ZINC_MODEL take this model from now on. spark is the small model inside zinc.",
-  ],
+  description: `
+    Commands without -m and without ZINC_MODEL take this model from now on. spark is the small
+    model inside zinc.
+  `,
   flags: { quiet: outputFlags.quiet },
   positionals: { NAME: { description: "a model that is here", completes: "models" } },
   examples: {
