@@ -9,6 +9,8 @@ import { setColor, writeOut } from "./output.ts";
 export interface Positional {
   readonly description: string;
   readonly completes?: Completes;
+  /** The last may be given any number of times. */
+  readonly repeats?: boolean;
 }
 
 export interface CommandDefinition<F extends Flags> extends Manual {
@@ -32,7 +34,7 @@ export interface Command {
   run(args: readonly string[]): Promise<number>;
 }
 
-/** Loaded on demand, so that `zinc --version` starts at once. */
+/** Commands by name, loaded on demand so that `zinc --version` starts at once. */
 export type CommandTable = Readonly<
   Record<string, { readonly summary: string; load(): Promise<Command> }>
 >;
@@ -56,7 +58,8 @@ export function command<const F extends Flags>(definition: CommandDefinition<F>)
         await writeOut(await help());
         return 0;
       }
-      const extra = parsed.positionals[Object.keys(positionals).length];
+      const isOpen = Object.values(positionals).at(-1)?.repeats === true;
+      const extra = isOpen ? undefined : parsed.positionals[Object.keys(positionals).length];
       if (extra !== undefined) {
         throw new UserError("usage", `unexpected argument "${shorten(extra)}"`, remedy);
       }

@@ -18,8 +18,11 @@ export interface Flag<T> {
   readonly schema: v.GenericSchema<string, T>;
 }
 
-/** Words to choose from, or where to find them. */
-export type Completes = readonly string[] | "files" | "models" | "sources";
+/**
+ * Words to choose from, or where to find them: files, names of models that are here, both, names
+ * of what can be removed, or what can be pulled.
+ */
+export type Completes = readonly string[] | "files" | "names" | "models" | "removable" | "sources";
 
 // The value types differ from flag to flag; `Values` recovers each.
 export type Flags = Readonly<Record<string, Flag<unknown>>>;

@@ -22,7 +22,7 @@ export const modelRmCommand = command({
     force: toggle("also if it is the active model", { alias: "f" }),
     quiet: outputFlags.quiet,
   },
-  positionals: { NAME: { description: "a model that is here", completes: "models" } },
+  positionals: { NAME: { description: "a model that is here", completes: "removable" } },
   examples: { "zinc model rm qwen3.5-2b": "remove a model" },
   environment: modelEnvironment,
   exitCodes: { 3: "there is no such model" },

@@ -16,7 +16,7 @@ export const modelUseCommand = command({
     model inside zinc.
   `,
   flags: { quiet: outputFlags.quiet },
-  positionals: { NAME: { description: "a model that is here", completes: "models" } },
+  positionals: { NAME: { description: "a model that is here", completes: "names" } },
   examples: {
     "zinc model use qwen3.5-2b": "use this model from now on",
     "zinc model use spark": "go back to the small model inside zinc",
