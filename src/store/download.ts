@@ -57,13 +57,12 @@ export async function openPieces(
   const { fileName, identity } = file;
   const url = withoutSecrets(file.url);
   const started = journal.started(fileName);
-  const isSame =
-    started !== undefined &&
-    identity !== undefined &&
-    started.identity === identity &&
-    started.sizeBytes === sizeBytes &&
-    (await Bun.file(path).exists());
-  if (isSame) return new Pieces(sizeBytes, started.pieceBytes, journal.done(fileName));
+  const isSame = started?.identity === identity && started?.sizeBytes === sizeBytes;
+  if (started !== undefined && identity !== undefined && isSame) {
+    const pieces = new Pieces(sizeBytes, started.pieceBytes, journal.done(fileName));
+    // Somebody may have removed or cut it in between.
+    if (Bun.file(path).size >= pieces.lastByte) return pieces;
+  }
   await rm(path, { force: true });
   const pieceBytes = pieceBytesOf(sizeBytes);
   journal.start(fileName, { url, identity: identity ?? "", sizeBytes, pieceBytes });

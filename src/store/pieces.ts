@@ -16,11 +16,14 @@ const mebibyte = 1 << 20;
 const pieceBytesMax = 64 * mebibyte;
 /** A small file has this many, so that all connections have some. */
 const piecesWanted = 32;
+/** Of a file of any size: what a server claims must not fill the memory. */
+const piecesMax = 1 << 16;
 
 /** A size that depends on the file alone: pieces must be the same when a download goes on. */
 export function pieceBytesOf(sizeBytes: number): number {
   const wanted = roundUp(ceilDiv(sizeBytes, piecesWanted), mebibyte);
-  return Math.min(Math.max(wanted, mebibyte), pieceBytesMax);
+  const usual = Math.min(Math.max(wanted, mebibyte), pieceBytesMax);
+  return Math.max(usual, roundUp(ceilDiv(sizeBytes, piecesMax), mebibyte));
 }
 
 export class Pieces {
@@ -58,8 +61,10 @@ export class Pieces {
     return this.all.reduce((sum, piece) => sum + piece.doneBytes, 0);
   }
 
-  get isComplete(): boolean {
-    return this.all.every(isComplete);
+  /** Behind the last byte that is there. */
+  get lastByte(): number {
+    const begun = this.all.findLast(({ doneBytes }) => doneBytes > 0);
+    return begun === undefined ? 0 : begun.start + begun.doneBytes;
   }
 }
 

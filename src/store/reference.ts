@@ -69,9 +69,10 @@ export function parseReference(text: string, endpoint: string): Reference {
 /** "owner/repo[@revision][:QUANTIZATION]" or "owner/repo[@revision]/file.gguf". */
 function parseHub(text: string, endpoint: string): Reference {
   const [owner, named, ...file] = text.split("/");
-  const match = /^([\w.-]+)(?:@([\w.-]+))?(?::([\w.-]+))?$/.exec(named ?? "");
+  // No name begins with a dot: ".." would lead elsewhere.
+  const match = /^(\w[\w.-]*)(?:@(\w[\w.-]*))?(?::([\w.-]+))?$/.exec(named ?? "");
   const isFile = file.length > 0;
-  if (match === null || !/^[\w.-]+$/.test(owner ?? "") || (isFile && match[3] !== undefined)) {
+  if (match === null || !/^\w[\w.-]*$/.test(owner ?? "") || (isFile && match[3] !== undefined)) {
     const remedy = "write hf:owner/repo/file.gguf, or hf:owner/repo:Q4_K_M";
     throw new UserError("usage", `${text.slice(0, 200)} names no model of the hub`, remedy);
   }

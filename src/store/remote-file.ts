@@ -73,8 +73,9 @@ async function readHead(exchange: Exchange, wantedBytes: number): Promise<Buffer
     head = Buffer.concat([head, chunk]);
     if (head.length >= wantedBytes) break;
   }
-  // Too little is a cut connection, unless the file is no longer.
-  if (head.length < wantedBytes && contentLength(exchange.headers) !== head.length) {
+  // Less than was promised is a cut connection. What tells no length may be short.
+  const promised = contentLength(exchange.headers) ?? head.length;
+  if (head.length < wantedBytes && promised !== head.length) {
     throw new PassingFailure("the connection was cut");
   }
   return head.subarray(0, wantedBytes);
