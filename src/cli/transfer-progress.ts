@@ -66,10 +66,11 @@ export class TransferProgress implements Disposable {
     const speed = seconds > 0 ? (doneBytes - (first?.doneBytes ?? 0)) / seconds : 0;
     const of = totalBytes > 0 ? ` of ${formatBytes(totalBytes)}` : "";
     const share = totalBytes > 0 ? `${Math.floor((doneBytes / totalBytes) * 100)}%` : "";
-    const left =
-      speed > 0 && totalBytes > 0 ? `, ${duration((totalBytes - doneBytes) / speed)}` : "";
+    const pace = speed > 0 ? `, ${formatBytes(speed)}/s` : "";
+    const isOpen = speed > 0 && doneBytes < totalBytes;
+    const left = isOpen ? `, ${duration((totalBytes - doneBytes) / speed)}` : "";
     const done = share === "" ? formatBytes(doneBytes) : share;
-    const parts = [this.#phase, this.label, `${done}${of}, ${formatBytes(speed)}/s${left}`];
+    const parts = [this.#phase, this.label, `${done}${of}${pace}${left}`];
     return parts.filter((part) => part !== "").join(" ");
   }
 }

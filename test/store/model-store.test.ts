@@ -157,14 +157,11 @@ describe("the active model", () => {
     expect(readdirSync(config)).toEqual(["config.json"]);
   });
 
-  test.each(["{", "3", '{"model":3}'])(
-    "in a file that is %j is an error that names it",
-    (text) => {
-      using store = emptyStore();
-      writeFileSync(join(store.folder, "config.json"), text);
-      expect(() => readActive(store.folder)).toThrow("config.json is no configuration");
-    },
-  );
+  test.each(["{", "3", '{"model":3}'])("in a file that is %j is an error that names it", (text) => {
+    using store = emptyStore();
+    writeFileSync(join(store.folder, "config.json"), text);
+    expect(() => readActive(store.folder)).toThrow("config.json is no configuration");
+  });
 
   test("without a home is none", () => expect(readActive(undefined)).toBeUndefined());
 });

@@ -106,7 +106,7 @@ async function bring(
   if (reference.kind === "path") {
     const { path } = reference;
     if (!existsSync(path) && !/[/\\]|\.gguf$/i.test(path)) throw unknownModel(path);
-    return importModel(store, path, nameFor(values.name ?? nameOfFile(path)), {
+    return await importModel(store, path, nameFor(values.name ?? nameOfFile(path)), {
       ...place,
       onProgress: (doneBytes, totalBytes) => progress.update("copying", doneBytes, totalBytes),
     });
@@ -126,7 +126,7 @@ async function bring(
       : await lookUp(reference.repository, endpoint, access, retry);
   const name = nameFor(source.name);
   progress.label = name;
-  return pullModel(store, source, name, {
+  return await pullModel(store, source, name, {
     ...place,
     ...retry,
     access,
