@@ -25,6 +25,9 @@ export async function session(
   const decoder = new TextDecoder();
   const child = Bun.spawn(["/bin/sh", "-c", line], {
     cwd: folder,
+    // What waits for a key that is never pressed.
+    timeout: 120_000,
+    killSignal: "SIGKILL",
     env: { ...environment, zinc: binary, TERM: "xterm", PATH: "/usr/bin:/bin", ...env },
     terminal: {
       cols: 80,

@@ -1,6 +1,7 @@
 /**
  * What each shell must be told once. All of them ask zinc itself, at every press of the key, with
- * the words up to the cursor, so that they never offer what this executable does not have.
+ * the words up to the cursor, so that they never offer what this executable does not have. It gets
+ * no stdin: what is typed meanwhile belongs to the shell.
  */
 
 /** "zinc", or the path by which it was called, with ~ for the home folder. */
@@ -19,7 +20,8 @@ _zinc() {
     else
       COMPREPLY+=("$word")
     fi
-  done < <("$program" completion candidates -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("$program" completion candidates -- "\${COMP_WORDS[@]:1:COMP_CWORD}" \\
+    </dev/null 2>/dev/null)
 }
 complete -F _zinc zinc
 `;
@@ -36,7 +38,7 @@ _zinc() {
       described+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
     fi
   done < <("\${(Q)words[1]/#\\~/$HOME}" completion candidates -- \\
-    "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" 2>/dev/null)
+    "\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}" </dev/null 2>/dev/null)
   (( \${#described} )) && _describe zinc described
   if [[ -n $files ]]; then
     [[ $PREFIX == --*=* ]] && compset -P '*='
@@ -55,7 +57,7 @@ function __zinc_complete
   set -l words (commandline -opc)
   set -l current (commandline -ct)
   set -l program (string replace -r '^~' $HOME -- $words[1])
-  for line in ($program completion candidates -- $words[2..-1] "$current" 2>/dev/null)
+  for line in ($program completion candidates -- $words[2..-1] "$current" </dev/null 2>/dev/null)
     if test "$line" = ":files"
       __fish_complete_path "$current"
     else
