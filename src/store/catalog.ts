@@ -36,6 +36,22 @@ export const catalog: readonly CatalogEntry[] = [
     sha256: "aaf42c8b7c3cab2bf3d69c355048d4a0ee9973d48f16c731c0520ee914699223",
   },
   {
+    name: "qwen3.5-0.8b",
+    title: "Qwen3.5 0.8B, Q4_K_M",
+    repository: "unsloth/Qwen3.5-0.8B-GGUF",
+    file: "Qwen3.5-0.8B-Q4_K_M.gguf",
+    sizeBytes: 532_517_120,
+    sha256: "bd258782e35f7f458f8aced1adc053e6e92e89bc735ba3be89d38a06121dc517",
+  },
+  {
+    name: "qwen3.5-4b",
+    title: "Qwen3.5 4B, Q4_K_M",
+    repository: "unsloth/Qwen3.5-4B-GGUF",
+    file: "Qwen3.5-4B-Q4_K_M.gguf",
+    sizeBytes: 2_740_937_888,
+    sha256: "00fe7986ff5f6b463e62455821146049db6f9313603938a70800d1fb69ef11a4",
+  },
+  {
     name: "qwen3.5-35b-a3b",
     title: "Qwen3.5 35B-A3B, UD-Q4_K_XL",
     repository: "unsloth/Qwen3.5-35B-A3B-GGUF",
