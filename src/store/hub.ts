@@ -3,7 +3,7 @@ import * as v from "valibot";
 import { UserError } from "../errors.ts";
 import { Exchange, withoutSecrets, type Access } from "./exchange.ts";
 import { hubFile, partsOf, type Repository, type Source } from "./reference.ts";
-import { Retry, type RetryOptions } from "./retry.ts";
+import { impatient, Retry, type RetryOptions } from "./retry.ts";
 
 /** What most people take: half the size of 8 bits, and hardly worse. */
 const usualQuantization = "Q4_K_M";
@@ -49,7 +49,7 @@ export async function lookUp(
 }
 
 async function readText(url: string, access: Access, options: RetryOptions): Promise<string> {
-  const retry = new Retry(withoutSecrets(url), options);
+  const retry = new Retry(withoutSecrets(url), impatient(options));
   for (;;) {
     try {
       using exchange = await Exchange.open(url, undefined, access, options);

@@ -4,7 +4,7 @@ import { explainForeign } from "../gguf/foreign.ts";
 import { MemorySource } from "../gguf/source.ts";
 import { Exchange, withoutSecrets, type Access } from "./exchange.ts";
 import type { RemoteReference } from "./reference.ts";
-import { PassingFailure, Retry, type RetryOptions } from "./retry.ts";
+import { impatient, PassingFailure, Retry, type RetryOptions } from "./retry.ts";
 
 export interface RemoteFile {
   readonly url: string;
@@ -29,7 +29,7 @@ export async function probe(
   access: Access,
   options: RetryOptions,
 ): Promise<RemoteFile> {
-  const retry = new Retry(withoutSecrets(reference.url), options);
+  const retry = new Retry(withoutSecrets(reference.url), impatient(options));
   for (;;) {
     try {
       return await probeOnce(reference, access, options);

@@ -28,6 +28,15 @@ export interface RetryOptions {
   readonly onPause: (reason: string, pauseMs: number) => void;
 }
 
+/** Before anything has come: a name that is wrong or a network that is off should be told soon. */
+const firstAttempts = 4;
+
+/** For the first questions to a server. */
+export function impatient<T extends RetryOptions>(options: T): T {
+  const attempts = Math.min(options.timing.attempts, firstAttempts);
+  return { ...options, timing: { ...options.timing, attempts } };
+}
+
 /** May go well another time: a lost connection, a server that is busy or asks to wait. */
 export class PassingFailure extends Error {
   override readonly name = "PassingFailure";

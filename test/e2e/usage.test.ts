@@ -121,6 +121,10 @@ describe("a mistyped line", () => {
       ["model", "pull", "a.gguf", "--name", "a/b"],
       '"a/b" cannot name a model; use letters, digits, ".", "_" and "-", at most 100',
     ],
+    [
+      ["model", "rm", "spark"],
+      "spark is the model inside zinc; zinc model list --installed shows what can be removed",
+    ],
     [["completion"], "no shell is named; write zinc completion bash|zsh|fish"],
     [["completion", "bsh"], 'unknown shell "bsh"; did you mean bash?'],
     [["model", "inof"], 'unknown action "inof"; did you mean info?'],

@@ -4,7 +4,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileAnswer, FileServer, type Answer, type Asked } from "../helpers/file-server.ts";
 import { forgeSplit } from "../helpers/gguf-forge.ts";
-import { emptyStore, forgeModel, modelBytes, pull, sha256, sourceAt } from "./pull-setup.ts";
+import {
+  emptyStore,
+  forgeModel,
+  modelBytes,
+  pull,
+  retrying,
+  sha256,
+  sourceAt,
+} from "./pull-setup.ts";
 
 const mebibyte = 1 << 20;
 const good = (asked: Asked) => fileAnswer(modelBytes, asked);
@@ -241,6 +249,17 @@ describe("a status", () => {
       text: expect.stringContaining("the server asks to wait 3600 s"),
     });
     expect(server.asked).toHaveLength(1);
+  });
+
+  test("at the very beginning is given up soon, whatever the patience behind it", async () => {
+    await using server = await FileServer.start(() => ({ status: 503 }));
+    using store = emptyStore();
+    const { timing } = retrying();
+    const failed = pull(store, sourceAt(`${server.url}/m.gguf`), {
+      timing: { ...timing, attempts: 100 },
+    });
+    await expect(failed).rejects.toThrow("the server fails (503)");
+    expect(server.asked).toHaveLength(4);
   });
 
   test("in the middle of a download is waited for, too", async () => {

@@ -2,7 +2,7 @@
 import { UserError } from "../../errors.ts";
 import { configFolder } from "../../paths.ts";
 import { readActive, writeActive } from "../../store/active-model.ts";
-import { normalName } from "../../store/model-name.ts";
+import { builtinName, normalName } from "../../store/model-name.ts";
 import { command } from "../command.ts";
 import { toggle } from "../flag.ts";
 import { modelEnvironment, outputFlags } from "../flags.ts";
@@ -32,6 +32,10 @@ export const modelRmCommand = command({
       throw new UserError("usage", "no model is named", "zinc model list shows the names");
     }
     const name = normalName(given);
+    if (name === builtinName) {
+      const remedy = "zinc model list --installed shows what can be removed";
+      throw new UserError("usage", `${given} is the model inside zinc`, remedy);
+    }
     const config = configFolder();
     const isActive = readActive(config) === name;
     if (isActive && force !== true) {
