@@ -31,7 +31,7 @@ async function typed(line: string): Promise<string> {
     { after: /> $/, keys: "source <(zinc completion bash); echo rea''dy\n" },
     { after: /ready\r\n.*> $/s, keys: line },
     // Keys wait until the completion is done.
-    { after: /ready\r\n.*> zinc .*$/s, keys: "#" },
+    { after: /zinc /, keys: "#" },
     // Ctrl+U takes the line away.
     { after: /#/, keys: "\u0015exit\n" },
   ]);
