@@ -11,7 +11,9 @@ import { formatBytes } from "../math.ts";
 import { describeModel } from "../model/architectures.ts";
 import { command } from "./command.ts";
 import { integer, integers, type Values } from "./flag.ts";
-import { contextFlags, deviceFlags, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
+import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
 import { Progress } from "./progress.ts";
@@ -21,7 +23,7 @@ const flags = {
   promptTokens: integers("list", "lengths of the prompts to prefill (default 512)", 1),
   maxTokens: integer("n", "tokens to decode (default 128)", { min: 2 }, { alias: "n" }),
   depth: integers("list", "tokens in the cache before decoding (default 0)"),
-  streams: integers("list", "texts made at once; only 1 so far", 1),
+  streams: integers("list", "texts made at once; only 1 so far (default 1)", 1),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -37,6 +39,19 @@ const flags = {
 export const benchCommand = command({
   name: "bench",
   summary: "Measure speed",
+  description: `
+    Measures prefill and decode in tokens a second. It warms up, repeats, prints medians, and
+    never counts the first token of a text.
+
+    Decode must read all weights for every token: the share of the floor compares it with the
+    read bandwidth that is measured on the same device just before.
+  `,
+  examples: {
+    "zinc bench -m llama-3.1-8b": "the usual measure",
+    "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
+  },
+  environment: modelEnvironment,
+  exitCodes: runExitCodes,
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
@@ -65,7 +80,7 @@ export const benchCommand = command({
 
 /** Loading would say so, too, and advise a flag that this command does not have. */
 async function requireContext(path: string | undefined, tokens: number): Promise<void> {
-  using file = await openModelFile(path);
+  using file = await openModelFile(chooseModel(path));
   const { name, contextLength } = describeModel(file).config;
   if (tokens <= contextLength) return;
   throw new UserError(

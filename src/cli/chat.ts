@@ -9,11 +9,13 @@ import {
   chatFlags,
   contextFlags,
   deviceFlags,
+  modelEnvironment,
   modelFlags,
   outputFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
 import { describeLoaded, generateOptions, loadModel } from "./model-options.ts";
 import { note, printError, setQuiet } from "./output.ts";
 import { Editor, type Input } from "./terminal/editor.ts";
@@ -27,6 +29,23 @@ interface Source {
 export const chatCommand = command({
   name: "chat",
   summary: "Hold a conversation; /help in it lists its commands",
+  description: `
+    Answers each message with all that was said before in mind. In a terminal the keys are those
+    of readline, Ctrl+J begins a new line, and Ctrl+C stops an answer. Over a pipe each line is a
+    message; three quotes around several make one of them.
+
+    Answers go to stdout, and everything else to stderr: thoughts, speeds and errors. What fails
+    in a conversation is said, and the conversation goes on.
+  `,
+  examples: {
+    "zinc chat": "with the active model",
+    'zinc chat -m qwen3.5-2b --system "Answer briefly." --think off':
+      "what the model is told first, and whether it thinks",
+    "zinc chat -m model.gguf --tools tools.json": "with functions that it may call",
+    "zinc chat --quiet < questions.txt": "a message on each line, the answers to stdout",
+  },
+  environment: { ...modelEnvironment, ZINC_NOW: "the time that templates are told; default now" },
+  exitCodes: { ...runExitCodes, 2: "the arguments are wrong, or a message over a pipe was" },
   flags: {
     ...modelFlags,
     ...chatFlags,

@@ -12,6 +12,7 @@ import { formatBytes } from "../math.ts";
 import type { Values } from "./flag.ts";
 import type { samplingFlags } from "./flags.ts";
 import { readTextFile } from "./input.ts";
+import { chooseModel } from "./model-choice.ts";
 import { note, warn } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -33,7 +34,7 @@ export async function loadModel(
   const template =
     options.template === undefined ? undefined : await readTextFile(options.template);
   try {
-    return await load(options.model, {
+    return await load(chooseModel(options.model), {
       device: options.device,
       contextTokens: options.ctx,
       deterministic: options.deterministic,

@@ -16,12 +16,14 @@ import {
   chatFlags,
   contextFlags,
   deviceFlags,
+  modelEnvironment,
   modelFlags,
   outputFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";
 import { readStdin } from "./input.ts";
+import { runExitCodes } from "./manual.ts";
 import { describeLoaded, generateOptions, loadModel, warnOfThinking } from "./model-options.ts";
 import { note, setQuiet, writeOut } from "./output.ts";
 import { printProfile } from "./profile.ts";
@@ -43,6 +45,23 @@ const flags = {
 export const runCommand = command({
   name: "run",
   summary: "Complete one prompt",
+  description: `
+    Puts the prompt into the model's chat template, if it has one, and prints the answer as it
+    is made. Text on stdin comes before the prompt, on lines of its own. The name of the command
+    may be left out.
+
+    The answer goes to stdout and everything else to stderr. Ctrl+C ends the answer with what
+    there is of it.
+  `,
+  examples: {
+    'zinc --prompt "Why is the sky blue?"': "ask the active model",
+    'zinc -m qwen3.5-2b --prompt "Hello" --temp 0': "the same answer each time",
+    'zinc -p "Sum this up." < report.txt': "a question about a text",
+    'zinc -m model.gguf --raw -p "def fib(n):" -n 64': "go on with a text, without a template",
+    "zinc -p Hello --json | jq .timings": "one JSON object instead of text",
+  },
+  environment: { ...modelEnvironment, ZINC_NOW: "the time that templates are told; default now" },
+  exitCodes: runExitCodes,
   flags,
   remedy: 'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
   async run(values) {

@@ -6,6 +6,7 @@ import { Gpu } from "../vulkan/gpu.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
 import { deviceFlags, outputFlags } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
 import { setQuiet, warn, writeOut } from "./output.ts";
 import { Progress } from "./progress.ts";
 import { signalExitCode, stopGently } from "./signals.ts";
@@ -13,6 +14,16 @@ import { signalExitCode, stopGently } from "./signals.ts";
 export const verifyCommand = command({
   name: "verify",
   summary: "Check every kernel against plain loops on this device",
+  description: `
+    Runs each kernel in each variant that this device can use, and compares the results with
+    loops in plain TypeScript. What it lists as wrong is a fault of the driver or of zinc:
+    please report it.
+  `,
+  examples: {
+    "zinc verify": "names what is wrong, if anything",
+    "zinc verify --all -d 1": "lists everything, on another device",
+  },
+  exitCodes: { 1: "a kernel is wrong", 4: runExitCodes[4], 130: runExitCodes[130] },
   flags: { ...deviceFlags, all: toggle("list the kernels that are right, too"), ...outputFlags },
   async run({ device, all, json, quiet }) {
     setQuiet(quiet === true);
