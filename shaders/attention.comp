@@ -10,9 +10,9 @@
 // 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats or as
 // codes for the product behind.
 //
-// With ROPE, in steps of one row, queries come as their product left them and every workgroup rotates
-// them for itself. The one that has the row's own position also rotates its key, stores it with the
-// value, and takes both from shared memory.
+// In steps of one row, queries may come as their product left them: every workgroup then norms and
+// rotates them for itself. With STORES, the one that has the row's own position also rotates its key,
+// stores it with the value, and takes both from shared memory.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -35,22 +35,19 @@ layout(constant_id = 10) const uint SIDES = 1;
 // Loads that are on their way at the same time: of 16 bytes of a key, and of values.
 layout(constant_id = 11) const uint KEY_LOADS = 8;
 layout(constant_id = 12) const uint KEYS_AT_ONCE = 8;
-layout(constant_id = 13) const bool ROPE = false;
-layout(constant_id = 14) const bool STORES = false;  // else the layer reads the cache of another
-layout(constant_id = 15) const bool NEIGHBOURS = true;
-layout(constant_id = 16) const bool NORM_QUERY = false;
-layout(constant_id = 17) const bool NORM_KEY = false;
-layout(constant_id = 18) const bool NORM_VALUE = false;
-layout(constant_id = 19) const uint ROTARY = 128;
-layout(constant_id = 20) const float MAGNITUDE = 1;
-layout(constant_id = 21) const float EPSILON = 0;
-layout(constant_id = 22) const uint SHARE = 1;  // workgroups that share a key/value head
+layout(constant_id = 13) const bool STORES = false;  // else the layer reads the cache of another
+layout(constant_id = 14) const bool NEIGHBOURS = true;
+layout(constant_id = 15) const bool NORM_QUERY = false;
+layout(constant_id = 16) const bool NORM_KEY = false;
+layout(constant_id = 17) const bool NORM_VALUE = false;
+layout(constant_id = 18) const uint ROTARY = 128;
+layout(constant_id = 19) const float MAGNITUDE = 1;
+layout(constant_id = 20) const float EPSILON = 0;
+layout(constant_id = 21) const uint SHARE = 1;  // workgroups that share a key/value head
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
 
-const uint HEAD_LANES = LANES;
-uint headLane() { return gl_LocalInvocationID.x % LANES; }
 float headSum(float value) { return clusterSum(value, LANES); }
 #include "include/rope.glsl"
 
@@ -67,11 +64,11 @@ layout(push_constant, std430) uniform Parameters {
     Counters counters;   // [rows, groups of heads], zero between dispatches
     Step step_;
     Floats sinks;        // [heads], with SINKS
-    Floats key;          // [rows, key/value heads, HEAD_WIDTH], with STORES
-    Floats value;        // [rows, key/value heads, VALUE_WIDTH], with STORES
-    Frequencies frequencies;  // [ROTARY / 2], with ROPE
-    Floats queryNorm;    // [HEAD_WIDTH], with NORM_QUERY
-    Floats keyNorm;      // [HEAD_WIDTH], with NORM_KEY
+    Float4s key;         // [rows, key/value heads, HEAD_WIDTH], with STORES
+    Float4s value;       // [rows, key/value heads, VALUE_WIDTH], with STORES
+    Frequencies frequencies;  // [ROTARY / 2]
+    Float4s queryNorm;   // [HEAD_WIDTH], with NORM_QUERY
+    Float4s keyNorm;     // [HEAD_WIDTH], with NORM_KEY
     uint kvHeads;
     uint window;         // keys that a query sees, itself included
     float scale;
@@ -90,7 +87,7 @@ const float LOWEST = -1e30;
 // Fewer keys are not worth a workgroup of their own.
 const uint SPLIT_KEYS_MIN = TEAMS * LANES < 64 ? 64 : TEAMS * LANES;
 
-shared vec4 queries[GROUP][QUADS];
+shared vec4 queries[STORES ? GROUP + 1 : GROUP][QUADS];  // and the row's own key
 shared float weights[TEAMS][GROUP][LANES];
 shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
@@ -318,11 +315,11 @@ void main() {
 
     const uint counter = row * kvHeads * SHARE + group;
     const uint firstHead = counter * GROUP;
-    loadQueries(firstHead, position, team);
-    if (STORES && isLast && team == TEAMS - 1) storeOwn(row, kvHead, position, lane);
+    const bool own = STORES && isLast && team == TEAMS - 1;
+    prepareHeads(row, kvHead, firstHead, position, team, lane, own);
     barrier();
     Found found[GROUP];
-    beginWith(STORES && isLast && team == TEAMS - 1, lane, found);
+    beginWith(own, lane, found);
     search(stepSequence(step_, row), kvHead, range, team, lane, found);
 
     if (TEAMS > 1) {

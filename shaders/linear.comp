@@ -43,6 +43,7 @@ layout(push_constant, std430) uniform Parameters {
     FloatsOut y;      // [columns, rows] floats, or codes
     Float2sOut ySteps;  // [columns, rows / 16], with QUANTIZE
     Floats bias;      // [rows], read with HAS_BIAS
+    Floats rowSwitch; // [columns], read with SWITCHED
     Step step_;
     uint rows;
     uint flags;
@@ -53,39 +54,16 @@ layout(push_constant, std430) uniform Parameters {
 const uint TEAMS = WORKGROUP / LANES;
 const uint ROW_BLOCKS = WIDTH / BLOCK_VALUES;
 const uint UNITS = WIDTH / UNIT_VALUES;
+#if defined(PLAIN_VALUES) || defined(ACTIVATION_int8)
+const bool PASSING = COLUMNS > ROWS;
+#else
+const bool PASSING = true;
+#endif
 
 #include "include/linear_input.glsl"
 
-// Results of the whole workgroup for one column, for quantizing them together.
 const uint WORKGROUP_ROWS = PASSES * TEAMS * ROWS;
-shared float results[QUANTIZE ? COLUMNS * WORKGROUP_ROWS : 1];
-
-void quantizeResults(uint column, uint first) {
-#ifdef ACTIVATION_int8
-    // One invocation a word; all of a block look at the whole block, so that nothing is exchanged.
-    const uint firstRow = gl_WorkGroupID.x * WORKGROUP_ROWS;
-    for (uint word = gl_LocalInvocationID.x; word < WORKGROUP_ROWS / 4; word += WORKGROUP) {
-        const uint block = first + word / 8 * 32;
-        float largest = 0;
-        for (uint i = 0; i < 32; i++) largest = max(largest, abs(results[block + i]));
-        const float step32 = stepOf(largest);
-        const float inverse = inverseOf(step32);
-        const uint at = column * rows + firstRow + 4 * word;
-        if (firstRow + 4 * word >= rows) break;
-        ivec4 codes;
-        int sum = 0;
-        for (uint i = 0; i < 4; i++) {
-            codes[i] = int(roundEven(results[first + 4 * word + i] * inverse));
-        }
-        UintsOut(y).at[at / 4] = packCodes(codes);
-        if (word % 4 != 0) continue;
-        for (uint i = 0; i < 16; i++) {
-            sum += int(roundEven(results[first + 4 * word + i] * inverse));
-        }
-        ySteps.at[at / 16] = vec2(step32, step32 * float(sum));
-    }
-#endif
-}
+#include "include/quantized_results.glsl"
 
 void main() {
     const uint columnCount = productColumns(step_);
@@ -108,6 +86,14 @@ void main() {
             }
         }
         for (uint u = lane; u < UNITS; u += LANES) {
+            if (PASSING) {
+                uint rowBlocks[ROWS];
+                [[unroll]] for (uint r = 0; r < ROWS; r++) {
+                    rowBlocks[r] = min(firstRow + r, rows - 1) * ROW_BLOCKS;
+                }
+                addPassingProducts(rowBlocks, u, firstColumn, columnCount - 1, sums, upSums);
+                continue;
+            }
             ActivationUnit a[COLUMNS];
             [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
                 loadActivation(min(firstColumn + c, columnCount - 1), u, a[c]);

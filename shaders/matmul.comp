@@ -22,6 +22,7 @@ layout(push_constant, std430) uniform Parameters {
     Float4s x;    // [columns, width]
     FloatsOut y;  // [columns, rows]
     Floats bias;  // [rows], read with HAS_BIAS
+    Floats rowSwitch; // [columns], read with SWITCHED
     Step step_;
     uint rows;
     uint width;

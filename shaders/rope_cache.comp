@@ -42,6 +42,22 @@ layout(push_constant, std430) uniform Parameters {
     uint temperatureSpan; // positions between two steps of that growth
 };
 
+// What makes the root mean square of a head 1.
+float normScale(Floats source, uint base, uint width) {
+    precise float squares = 0;
+    for (uint i = base + 4 * headLane(); i < base + width; i += 4 * HEAD_LANES) {
+        squares += squaresOf(vec4(source.at[i], source.at[i + 1], source.at[i + 2], source.at[i + 3]));
+    }
+    return normFactor(squares, width);
+}
+
+// The value at `i` of a head before rotation.
+float headValue(Floats source, uint base, uint i, float scale, bool normed, Floats weight) {
+    precise const float value = source.at[base + i] * scale;
+    precise const float weighted = normed ? value * weight.at[i] : value;
+    return weighted;
+}
+
 // Scores of far positions are sharpened (Nakanishi 2025, arXiv 2501.19399, as Llama 4 has it).
 float sharpness(uint position) {
     if (temperature == 0.0) return 1.0;
@@ -57,7 +73,7 @@ void rotateQuery(uint row, uint head, uint position) {
         const uvec2 pair = pairOf(p);
         const vec2 v = turned(vec2(headValue(source, base, pair.x, scale, NORM_QUERY, queryNorm),
                                    headValue(source, base, pair.y, scale, NORM_QUERY, queryNorm)),
-                              frequencies.at[p], position);
+                              rotation(position, frequencies.at[p]) * MAGNITUDE);
         query.at[base + pair.x] = v.x;
         query.at[base + pair.y] = v.y;
     }
@@ -67,7 +83,13 @@ void rotateQuery(uint row, uint head, uint position) {
 }
 
 float rotatedKey(uint base, uint i, float scale, uint position) {
-    return rotatedValue(key, base, i, scale, NORM_KEY, keyNorm, frequencies, position);
+    if (i >= ROTARY) return headValue(key, base, i, scale, NORM_KEY, keyNorm);
+    const uint p = NEIGHBOURS ? i / 2 : i % (ROTARY / 2);
+    const uvec2 pair = pairOf(p);
+    const vec2 v = turned(vec2(headValue(key, base, pair.x, scale, NORM_KEY, keyNorm),
+                               headValue(key, base, pair.y, scale, NORM_KEY, keyNorm)),
+                          rotation(position, frequencies.at[p]) * MAGNITUDE);
+    return i == pair.x ? v.x : v.y;
 }
 
 void main() {

@@ -10,6 +10,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { radvPath } from "./radv.ts";
 
 const root = join(import.meta.dir, "..");
 const bun = process.execPath;
@@ -33,11 +34,12 @@ interface Suite {
 async function main(wanted: readonly string[]): Promise<number> {
   const started = performance.now();
   const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: root })]
-    .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
+    .filter((file) => isWanted(file, wanted))
     .toSorted();
   const results = [
     await check("types", [bun, "check"]),
     await check("format", [bun, "fmt", "--check"]),
+    ...(isWanted("radv", wanted) ? [await checkRadv()] : []),
     ...(await runSuites([
       { title: "without a GPU", files: files.filter((file) => !usesGpu(file)) },
     ])),
@@ -48,6 +50,17 @@ async function main(wanted: readonly string[]): Promise<number> {
   console.log(`\nin ${((performance.now() - started) / 1000).toFixed(0)} s`);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
   return failed === 0 ? 0 : 1;
+}
+
+function isWanted(name: string, wanted: readonly string[]): boolean {
+  return wanted.length === 0 || wanted.some((part) => name.includes(part));
+}
+
+/** Pipelines for AMD GPUs, compiled without them. */
+async function checkRadv(): Promise<Counts> {
+  if (radvPath() !== undefined) return check("AMD's pipelines", [bun, "run", "test/radv.ts"]);
+  console.log("\n=== AMD's pipelines: skipped, because Mesa has no RADV here");
+  return { passed: 0, failed: 0, skipped: 1 };
 }
 
 function gpuSuites(files: readonly string[]): Suite[] {

@@ -24,10 +24,30 @@ float unitProduct(uint codes[UNIT_QUADS], vec2 affines[UNIT_RUNS], ActivationUni
     }
     return sum;
 }
+// Of prepared rows: `first` is the number of the first value of the unit's block.
+void loadPrepared(Float4s x, Float2s steps, uint first, uint unit, out ActivationUnit a) {
+    [[unroll]] for (uint run = 0; run < UNIT_RUNS; run++) {
+        const uint run16 = (first + quadColumn(unit, 4 * run)) / 16;
+        a.codes[run] = Uint4s(x).at[run16];
+        a.steps[run] = steps.at[run16];
+    }
+}
+
+float weightProduct(WeightUnit w, ActivationUnit a) { return unitProduct(w.codes, w.affines, a); }
 #else
 struct ActivationUnit {
     vec4 values[UNIT_QUADS];
 };
+
+void loadPrepared(Float4s x, Float2s steps, uint first, uint unit, out ActivationUnit a) {
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) a.values[q] = x.at[(first + quadColumn(unit, q)) / 4];
+}
+
+float weightProduct(WeightUnit w, ActivationUnit a) {
+    vec4 sum = vec4(0);
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) sum += weightQuad(w, q) * a.values[q];
+    return (sum.x + sum.y) + (sum.z + sum.w);
+}
 
 float unitProduct(vec4 weights[UNIT_QUADS], ActivationUnit a) {
     vec4 sum = vec4(0);

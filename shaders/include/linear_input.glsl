@@ -37,12 +37,18 @@ void prepareInput(uint column) {
     barrier();
 }
 
+#ifndef ACTIVATION_int8
+vec4 activationQuad(uint column, uint u, uint q) {
+    const uint quad = ((u / BLOCK_UNITS) * BLOCK_VALUES + quadColumn(u % BLOCK_UNITS, q)) / 4;
+    return NORM ? inputValues[quad] : x.at[column * (WIDTH / 4) + quad];
+}
+#endif
+
 void loadActivation(uint column, uint u, out ActivationUnit a) {
-    const uint first = (u / BLOCK_UNITS) * BLOCK_VALUES;
-    const uint unit = u % BLOCK_UNITS;
 #ifdef ACTIVATION_int8
+    const uint first = (u / BLOCK_UNITS) * BLOCK_VALUES;
     [[unroll]] for (uint run = 0; run < UNIT_RUNS; run++) {
-        const uint run16 = (first + quadColumn(unit, 4 * run)) / 16;
+        const uint run16 = (first + quadColumn(u % BLOCK_UNITS, 4 * run)) / 16;
         if (NORM) {
             a.codes[run] = uvec4(inputCodes[4 * run16], inputCodes[4 * run16 + 1],
                                  inputCodes[4 * run16 + 2], inputCodes[4 * run16 + 3]);
@@ -53,11 +59,7 @@ void loadActivation(uint column, uint u, out ActivationUnit a) {
         }
     }
 #else
-    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
-        const uint quad = (first + quadColumn(unit, q)) / 4;
-        if (NORM) a.values[q] = inputValues[quad];
-        else a.values[q] = x.at[column * (WIDTH / 4) + quad];
-    }
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) a.values[q] = activationQuad(column, u, q);
 #endif
 }
 
@@ -73,5 +75,51 @@ void addProducts(Weights w, uint block, uint unit, ActivationUnit a[COLUMNS],
     vec4 weights[UNIT_QUADS];
     unpack(w, block, unit, weights);
     [[unroll]] for (uint c = 0; c < COLUMNS; c++) sums[c] += unitProduct(weights, a[c]);
+#endif
+}
+
+// The same where the activations of all columns would fill the registers: the weights of all rows stay
+// there, packed as they are, and activations pass by. `last`: the last column that there is.
+void addPassingProducts(uint rowBlocks[ROWS], uint u, uint firstColumn, uint last,
+                        inout float sums[ROWS][COLUMNS], inout float upSums[ROWS][COLUMNS]) {
+    WeightUnit weights[ROWS];
+    WeightUnit upWeights[ROWS];
+    [[unroll]] for (uint r = 0; r < ROWS; r++) {
+        const uint block = rowBlocks[r] + u / BLOCK_UNITS;
+        loadWeights(w, block, u % BLOCK_UNITS, weights[r]);
+        if (GATED) loadWeights(up, block, u % BLOCK_UNITS, upWeights[r]);
+    }
+#ifdef ACTIVATION_int8
+    [[unroll]] for (uint c = 0; c < COLUMNS; c++) {
+        ActivationUnit a;
+        loadActivation(min(firstColumn + c, last), u, a);
+        [[unroll]] for (uint r = 0; r < ROWS; r++) {
+            sums[r][c] += unitProduct(weights[r].codes, weights[r].affines, a);
+            if (!GATED) continue;
+            upSums[r][c] += unitProduct(upWeights[r].codes, upWeights[r].affines, a);
+        }
+    }
+#else
+    vec4 products[ROWS][COLUMNS];
+    vec4 upProducts[ROWS][COLUMNS];
+    [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; i++) {
+        products[i / COLUMNS][i % COLUMNS] = vec4(0);
+        upProducts[i / COLUMNS][i % COLUMNS] = vec4(0);
+    }
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
+        [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; i++) {
+            const uint r = i / COLUMNS;
+            const uint c = i % COLUMNS;
+            const vec4 a = activationQuad(min(firstColumn + c, last), u, q);
+            products[r][c] += weightQuad(weights[r], q) * a;
+            if (GATED) upProducts[r][c] += weightQuad(upWeights[r], q) * a;
+        }
+    }
+    [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; i++) {
+        const vec4 p = products[i / COLUMNS][i % COLUMNS];
+        const vec4 upP = upProducts[i / COLUMNS][i % COLUMNS];
+        sums[i / COLUMNS][i % COLUMNS] += (p.x + p.y) + (p.z + p.w);
+        upSums[i / COLUMNS][i % COLUMNS] += (upP.x + upP.y) + (upP.z + upP.w);
+    }
 #endif
 }

@@ -11,6 +11,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Flo
 layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Floats { float at[]; };
 
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer UintsOut { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Uint2sOut { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Float4sOut { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Float2sOut { vec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer FloatsOut { float at[]; };

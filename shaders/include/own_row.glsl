@@ -1,56 +1,112 @@
-// What attention does for its own row before it searches the cache: queries are scaled and, with
-// ROPE, normed and rotated; with STORES the row's key and value go into the cache and are seen first.
+// What attention does for its own row before it searches the cache: queries are scaled, and normed
+// and rotated if they come as their product left them; with STORES the row's key and value go into the
+// cache and are seen first.
 
 // The row's own key and value, as the cache will have them: pairs of halves. (Unpacked at once they
 // would not be rounded: compilers see through that.)
 shared uint ownKey[STORES ? HEAD_WIDTH / 2 : 1];
 shared uint ownValue[STORES ? VALUE_WIDTH / 2 : 1];
 
-// Queries as scores need them: scaled, and rotated with ROPE.
-void loadQueries(uint firstHead, uint position, uint team) {
-    if (!ROPE) {
-        for (uint i = gl_LocalInvocationID.x; i < GROUP * QUADS; i += WORKGROUP) {
-            const uint head = firstHead + i / QUADS;
-            queries[i / QUADS][i % QUADS] =
-                query.at[(GATED ? 2 * head : head) * QUADS + i % QUADS] * scale;
-        }
-        return;
-    }
-    for (uint first = 0; first < GROUP; first += TEAMS) {
-        const uint g = min(first + team, GROUP - 1);
-        const uint base = (firstHead + g) * (GATED ? 2 : 1) * HEAD_WIDTH;
-        Floats source = Floats(query);
-        float factor = scale;
-        if (NORM_QUERY) factor *= normScale(source, base, HEAD_WIDTH);
-        for (uint i = headLane(); i < HEAD_WIDTH; i += LANES) {
-            queries[g][i / 4][i % 4] = rotatedValue(source, base, i, factor, NORM_QUERY, queryNorm,
-                                                    frequencies, position);
-        }
-    }
+const uint HEAD_QUADS = (QUADS + LANES - 1) / LANES;          // of a head, that an invocation looks after
+const uint TURNS = (GROUP + TEAMS - 1) / TEAMS;               // query heads of a team
+const uint LANE_PAIRS = (ROTARY / 2 + LANES - 1) / LANES;
+
+// A team's heads: its queries, and then the own key if it has that.
+uint headOf(uint turn, uint team) { return turn == TURNS ? GROUP : min(turn * TEAMS + team, GROUP - 1); }
+
+void turnPair(uint head, uvec2 pair, vec2 turn) {
+    const vec2 v = turned(vec2(queries[head][pair.x / 4][pair.x % 4], queries[head][pair.y / 4][pair.y % 4]), turn);
+    queries[head][pair.x / 4][pair.x % 4] = v.x;
+    queries[head][pair.y / 4][pair.y % 4] = v.y;
 }
 
-// Rotates and stores the key and the value of the row itself; one team does it.
-void storeOwn(uint row, uint kvHead, uint position, uint lane) {
-    const uint head = row * kvHeads + kvHead;
+void storeOwn(uint row, uint kvHead, uint position, uint lane, vec4 values[LANE_QUADS]) {
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint keySlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, HEAD_WIDTH);
     const uint valueSlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, VALUE_WIDTH);
-    const float keyScale = NORM_KEY ? normScale(key, head * HEAD_WIDTH, HEAD_WIDTH) : 1;
-    for (uint i = lane; i < HEAD_WIDTH / 2; i += LANES) {
-        vec2 pair;
-        [[unroll]] for (uint j = 0; j < 2; j++) {
-            pair[j] = rotatedValue(key, head * HEAD_WIDTH, 2 * i + j, keyScale, NORM_KEY, keyNorm,
-                                   frequencies, position);
+    for (uint quad = lane; quad < QUADS; quad += LANES) {
+        const vec4 v = queries[GROUP][quad];
+        const uvec2 halves = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+        ownKey[2 * quad] = halves.x;
+        ownKey[2 * quad + 1] = halves.y;
+        Uint2sOut(keyCache).at[keySlot / 2 + quad] = halves;
+    }
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = lane + i * LANES;
+        if (quad >= VALUE_QUADS) continue;
+        const uvec2 halves = uvec2(packHalf2x16(values[i].xy), packHalf2x16(values[i].zw));
+        ownValue[2 * quad] = halves.x;
+        ownValue[2 * quad + 1] = halves.y;
+        Uint2sOut(valueCache).at[valueSlot / 2 + quad] = halves;
+    }
+}
+
+// Queries into shared memory; with `own`, the row's key and value there and into the cache, too. Each
+// team does some heads. All that is read is on its way before the first of it is waited for.
+void prepareHeads(uint row, uint kvHead, uint firstHead, uint position, uint team, uint lane, bool own) {
+    vec4 mine[TURNS + 1][HEAD_QUADS];
+    vec4 values[LANE_QUADS];
+    uvec2 turns[LANE_PAIRS + 1];
+    [[unroll]] for (uint t = 0; t < TURNS; t++) {
+        const uint base = (firstHead + headOf(t, team)) * (GATED ? 2 : 1) * QUADS;
+        [[unroll]] for (uint i = 0; i < HEAD_QUADS; i++) {
+            mine[t][i] = query.at[base + min(lane + i * LANES, QUADS - 1)];
         }
-        ownKey[i] = packHalf2x16(pair);
-        UintsOut(keyCache).at[keySlot + i] = ownKey[i];
     }
-    const float valueScale = NORM_VALUE ? normScale(value, head * VALUE_WIDTH, VALUE_WIDTH) : 1;
-    for (uint i = lane; i < VALUE_WIDTH / 2; i += LANES) {
-        const uint base = head * VALUE_WIDTH + 2 * i;
-        ownValue[i] = packHalf2x16(vec2(value.at[base], value.at[base + 1]) * valueScale);
-        UintsOut(valueCache).at[valueSlot + i] = ownValue[i];
+    if (STORES && own) {
+        const uint head = row * kvHeads + kvHead;
+        [[unroll]] for (uint i = 0; i < HEAD_QUADS; i++) {
+            mine[TURNS][i] = key.at[head * QUADS + min(lane + i * LANES, QUADS - 1)];
+        }
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            values[i] = value.at[head * VALUE_QUADS + min(lane + i * LANES, VALUE_QUADS - 1)];
+        }
     }
+    [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
+        turns[i] = frequencies.at[min(lane + i * LANES, ROTARY / 2 - 1)];
+    }
+
+    [[unroll]] for (uint t = 0; t <= TURNS; t++) {
+        const bool isKey = t == TURNS;
+        if (isKey && !(STORES && own)) continue;
+        float factor = isKey ? 1 : scale;
+        if (isKey ? NORM_KEY : NORM_QUERY) {
+            precise float squares = 0;
+            [[unroll]] for (uint i = 0; i < HEAD_QUADS; i++) {
+                if (lane + i * LANES < QUADS) squares += squaresOf(mine[t][i]);
+            }
+            factor *= normFactor(squares, HEAD_WIDTH);
+        }
+        [[unroll]] for (uint i = 0; i < HEAD_QUADS; i++) {
+            const uint quad = lane + i * LANES;
+            if (quad >= QUADS) continue;
+            precise vec4 v = mine[t][i] * factor;
+            if (isKey && NORM_KEY) v *= keyNorm.at[quad];
+            if (!isKey && NORM_QUERY) v *= queryNorm.at[quad];
+            queries[headOf(t, team)][quad] = v;
+        }
+    }
+    if (STORES && own && NORM_VALUE) {
+        precise float squares = 0;
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            if (lane + i * LANES < VALUE_QUADS) squares += squaresOf(values[i]);
+        }
+        const float factor = normFactor(squares, VALUE_WIDTH);
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) values[i] *= factor;
+    }
+    teamBarrier();
+    [[unroll]] for (uint i = 0; i < LANE_PAIRS; i++) {
+        const uint p = lane + i * LANES;
+        if (p >= ROTARY / 2) continue;
+        const vec2 turn = rotation(position, turns[i]) * MAGNITUDE;
+        // The last team may have a head less.
+        [[unroll]] for (uint t = 0; t < TURNS; t++) {
+            if (t * TEAMS + team < GROUP) turnPair(headOf(t, team), pairOf(p), turn);
+        }
+        if (STORES && own) turnPair(GROUP, pairOf(p), turn);
+    }
+    teamBarrier();
+    if (STORES && own) storeOwn(row, kvHead, position, lane, values);
 }
 
 // What a team finds before it searches: nothing, or the row's own key.

@@ -82,4 +82,28 @@ void unpack(Weights w, uint block, uint unit, out vec4 values[UNIT_QUADS]) {
         values[q] = affines[q / 4].x * codeValues(codes[q]) - affines[q / 4].y;
     }
 }
+
+// A unit packed as it is, which takes a quarter of the registers; quads become floats one by one.
+struct WeightUnit {
+    uint codes[UNIT_QUADS];
+    vec2 affines[UNIT_RUNS];
+};
+
+void loadWeights(Weights w, uint block, uint unit, out WeightUnit weights) {
+    unpackCodes(w, block, unit, weights.codes, weights.affines);
+}
+
+vec4 weightQuad(WeightUnit weights, uint q) {
+    return weights.affines[q / 4].x * codeValues(weights.codes[q]) - weights.affines[q / 4].y;
+}
+#else
+struct WeightUnit {
+    vec4 values[UNIT_QUADS];
+};
+
+void loadWeights(Weights w, uint block, uint unit, out WeightUnit weights) {
+    unpack(w, block, unit, weights.values);
+}
+
+vec4 weightQuad(WeightUnit weights, uint q) { return weights.values[q]; }
 #endif

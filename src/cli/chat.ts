@@ -26,6 +26,9 @@ interface Source {
   read(prompt: string): Promise<Input>;
 }
 
+/** Recurrent state to keep: behind the first message, the last two, and the prompt. */
+const checkpointCount = 4;
+
 export const chatCommand = command({
   name: "chat",
   summary: "Hold a conversation; /help in it lists its commands",
@@ -60,7 +63,7 @@ export const chatCommand = command({
     setQuiet(values.quiet === true);
     const generate = { ...generateOptions(values), now: clock() };
     const tools = values.tools === undefined ? [] : await readTools(values.tools);
-    using model = await loadModel(values);
+    using model = await loadModel(values, { checkpoints: checkpointCount });
     const { system, think: thinking } = values;
     const session = new ChatSession(model, { system, thinking, tools, generate });
     describeLoaded(model);

@@ -1,16 +1,22 @@
 /**
- * What products read their activations as: floats, or 8-bit codes with steps (packed integer dot
- * products). Whoever writes activations asks with the matrix that will read them.
+ * What products read their activations as: floats, 8-bit codes with steps (packed integer dot
+ * products), or halves with a step a row (matrix units). Whoever writes activations asks with the
+ * matrix that will read them.
  */
 import { product } from "../math.ts";
 import type { Matrix } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { KernelContext } from "./kernel.ts";
+import { matrixUnitsOf, suitsMatrixUnits } from "./matrix-units.ts";
 
-export type ActivationKind = "float" | "int8";
+export type ActivationKind = "float" | "int8" | "half";
+/** Of products with chosen experts. */
+export type ExpertActivation = Exclude<ActivationKind, "half">;
 
 /** Rows of activations up to which weights are read once for all of them (`linear`). */
 export const linearRowsMax = 8;
+/** Without matrix units: rows up to which reading the weights several times beats tiles. */
+const passingRowsMax = 32;
 
 export interface Reader {
   readonly w: Matrix;
@@ -22,11 +28,27 @@ export interface Reader {
 /** How the activations for a product have to be written. */
 export function activationKind(context: KernelContext, reader: Reader): ActivationKind {
   const { w, rowCapacity, deterministic } = reader;
-  const { features, kind } = context.capabilities;
+  const { features } = context.capabilities;
   if (context.force?.activation !== undefined) return context.force.activation;
+  if (usesMatrixUnits(context, reader)) return "half";
   const plain = w.dtype === "F32" || w.dtype === "F16" || w.dtype === "BF16";
   if (plain || deterministic || !features.integerDotProductAccelerated) return "float";
-  return rowCapacity <= linearRowsMax || kind === "cpu" ? "int8" : "float";
+  return isLinear(context, { w, rowCapacity, deterministic }) ? "int8" : "float";
+}
+
+/** Whether the rows are so few that passes over the weights serve all of them. */
+export function isLinear(context: KernelContext, reader: Reader): boolean {
+  const { rowCapacity, deterministic } = reader;
+  if (rowCapacity <= linearRowsMax || deterministic) return true;
+  if (usesMatrixUnits(context, reader)) return false;
+  return rowCapacity <= passingRowsMax || context.capabilities.kind === "cpu";
+}
+
+/** A processor only plays matrix units. */
+function usesMatrixUnits({ capabilities }: KernelContext, reader: Reader): boolean {
+  const { w, rowCapacity, deterministic } = reader;
+  if (rowCapacity <= linearRowsMax || deterministic || capabilities.kind === "cpu") return false;
+  return suitsMatrixUnits(w.dtype, w.columns) && matrixUnitsOf(capabilities) !== undefined;
 }
 
 /** Codes and steps of [rows, width] int8 activations within the memory that would hold floats. */
@@ -36,4 +58,11 @@ export function codesIn(memory: BufferSlice, rows: number, width: number): Buffe
 
 export function stepsIn(memory: BufferSlice, rows: number, width: number): BufferSlice {
   return subslice(memory, product([rows, width]), product([rows, width / 2]));
+}
+
+/** The same as `activationKind` for the experts of a mixture, which read a row each. */
+export function expertActivation(context: KernelContext, reader: Reader): ExpertActivation {
+  const { w } = reader;
+  const kind = activationKind(context, reader);
+  return kind === "int8" && w.columns % 32 === 0 ? "int8" : "float";
 }

@@ -6,6 +6,7 @@ import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { halve } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
 import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
@@ -125,12 +126,13 @@ export function attention(context: KernelContext, args: Attention): void {
   const { heads, headWidth, valueWidth = headWidth, reader: w, rowCapacity, deterministic } = args;
   const kind = activationKind(context, { w, rowCapacity, deterministic });
   // Blocks of codes must not straddle heads, which different workgroups compute.
-  if (kind === "float" || valueWidth % 32 === 0) {
+  const { result, workspace, step } = args;
+  const width = heads * valueWidth;
+  if (kind !== "int8" || valueWidth % 32 === 0) {
     attend(context, args, kind === "int8");
+    if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
     return;
   }
-  const { workspace, step } = args;
-  const width = heads * valueWidth;
   const floats = subslice(workspace, 0, rowCapacity * width * 4);
   attend(context, { ...args, result: floats }, false);
   quantize(context, { x: floats, y: args.result, width, step, rowCapacity });
@@ -167,7 +169,6 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       sideCount(team.lanes, valueWidth),
       keyLoads(headWidth, loads),
       loads,
-      Number(rope !== undefined),
       Number(rope?.key !== undefined),
       ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
       heads / kvHeads / group,

@@ -1,11 +1,11 @@
 /** How fast the device reads its memory: measured, never taken from a table. */
-import { DeviceBuffer } from "../vulkan/buffer.ts";
+import { DeviceBuffer, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { u32 } from "../vulkan/layout.ts";
 import { freeDeviceBytes } from "../vulkan/memory.ts";
 import { ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
-import { defineKernel, launch, reads, writes } from "./kernel.ts";
+import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 
 export const readBandwidthKernel = defineKernel("read_bandwidth", {
   source: reads,
@@ -36,13 +36,8 @@ export function measureReadBandwidth(gpu: Gpu): number {
   const timer = new ProgramTimer(device);
   gpu.run("bandwidth fill", (program) => program.fill(source.slice(), 0x3c003c00));
   const program = new Program(device, pipelines, "bandwidth", { timer });
-  launch({ program, pipelines, capabilities: device.capabilities }, readBandwidthKernel, {
-    shader: "read_bandwidth",
-    constants: [workgroup],
-    parameters: { source: source.slice(), sums: sums.slice(), quadCount: byteSize / 16 },
-    groups: [groupCount],
-    label: "read bandwidth",
-  });
+  const context = { program, pipelines, capabilities: device.capabilities };
+  readBandwidth(context, source.slice(), sums.slice());
   program.seal();
   let best = Number.POSITIVE_INFINITY;
   for (let i = 0; i < repeats; i++) {
@@ -54,4 +49,19 @@ export function measureReadBandwidth(gpu: Gpu): number {
   source.free();
   sums.free();
   return byteSize / (best / 1000);
+}
+
+/** Reads all of `source`, whole turns of it. */
+export function readBandwidth(
+  context: KernelContext,
+  source: BufferSlice,
+  sums: BufferSlice,
+): void {
+  launch(context, readBandwidthKernel, {
+    shader: "read_bandwidth",
+    constants: [workgroup],
+    parameters: { source, sums, quadCount: source.byteSize / 16 },
+    groups: [groupCount],
+    label: "read bandwidth",
+  });
 }

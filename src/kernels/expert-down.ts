@@ -1,21 +1,25 @@
 /** Down products of the experts that a router chose, summed by their weights. */
 import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
+import type { ExpertActivation } from "./activations.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { preparedRows } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
+import type { ShaderName } from "./shaders.ts";
 
 export const expertDownKernel = defineKernel("expert_down", {
   down: matrix,
   x: reads,
+  aside: reads,
   y: updates,
   choices: reads,
   bias: reads,
   step: reads,
   slots: u32,
   rows: u32,
-  width: u32,
 });
 
 export interface ExpertDown {
@@ -24,8 +28,9 @@ export interface ExpertDown {
   /** [experts · rows] */
   readonly bias?: Vector | undefined;
   readonly experts: number;
-  /** [rowCapacity, slots, width] */
+  /** [rowCapacity, slots, width], as `activation` says. */
   readonly x: BufferSlice;
+  readonly activation: ExpertActivation;
   /** [rowCapacity, rows], added to unless `accumulate` is false. */
   readonly y: BufferSlice;
   readonly accumulate?: boolean;
@@ -37,8 +42,11 @@ export interface ExpertDown {
   readonly rowCapacity: number;
 }
 
+/** Results that a team computes at once. */
+const teamRows = 2;
+
 export function expertDown(context: KernelContext, args: ExpertDown): void {
-  const { down, experts, x, y, choices, slots, step, rowCapacity } = args;
+  const { down, experts, x, activation, y, choices, slots, step, rowCapacity } = args;
   const { bias, accumulate = true } = args;
   const { columns: width } = down;
   const rows = down.rows / experts;
@@ -47,21 +55,20 @@ export function expertDown(context: KernelContext, args: ExpertDown): void {
   invariant(x.byteSize >= rowCapacity * slots * width * 4, `${down.name}: x is too small`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, expertDownKernel, {
-    shader: `expert_down.${down.dtype}.${reduction}`,
-    constants: [lanes, accumulate ? 1 : 0, bias === undefined ? 0 : 1],
+    shader: `expert_down.${down.dtype}.${reduction}.${activation}` as ShaderName,
+    constants: [lanes, lanes, teamRows, width, accumulate ? 1 : 0, bias === undefined ? 0 : 1],
     subgroupSize,
     parameters: {
       down,
-      x,
+      ...preparedRows(x, activation, rowCapacity * slots, width),
       y,
       choices,
       ...(bias && { bias: bias.data }),
       step,
       slots,
       rows,
-      width,
     },
-    groups: [rows, rowCapacity],
+    groups: [ceilDiv(rows, teamRows), rowCapacity],
     label: down.name,
   });
 }

@@ -4,23 +4,26 @@ import { ceilDiv } from "../math.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
+import type { ExpertActivation } from "./activations.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
-import { rowLanes } from "./linear.ts";
+import { preparedRows, resultRows, rowLanes } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
+import type { ShaderName } from "./shaders.ts";
 
 export const expertGateUpKernel = defineKernel("expert_gate_up", {
   gate: matrix,
   up: matrix,
   x: reads,
+  aside: reads,
   y: writes,
+  ySteps: writes,
   choices: reads,
   gateBias: reads,
   upBias: reads,
   step: reads,
   slots: u32,
   rows: u32,
-  width: u32,
   expertRows: u32,
   upRow: u32,
 });
@@ -33,16 +36,19 @@ export interface ExpertGateUp {
   /** Leaves activation and up product out: y = Gate · x. */
   readonly alone?: boolean;
   /** Of the gate; SiLU by default. */
-  readonly activation?: GateFunction;
+  readonly gateFunction?: GateFunction;
   /** As many values as `gate` has rows. */
   readonly gateBias?: Vector | undefined;
   /** The same for `up`; in `gateBias` where both are one tensor. */
   readonly upBias?: Vector | undefined;
   readonly experts: number;
-  /** [rowCapacity, width] */
+  /** [rowCapacity, width], as `activation` says. */
   readonly x: BufferSlice;
+  readonly activation: ExpertActivation;
   /** [rowCapacity, slots, rows], written. */
   readonly y: BufferSlice;
+  /** What the next product reads `y` as; codes only for rows in blocks of 32. */
+  readonly yActivation?: ExpertActivation;
   /** From `expertChoice`. */
   readonly choices: BufferSlice;
   /** Experts of a row. */
@@ -51,13 +57,57 @@ export interface ExpertGateUp {
   readonly rowCapacity: number;
 }
 
+/** Results of a workgroup that leave as codes. */
+const quantizedRows = 32;
+
 export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
-  const { gate, up = gate, alone = false, experts, x, y, choices, slots, step } = args;
-  const { rowCapacity, activation = "silu", gateBias, upBias = gateBias } = args;
+  const { gate, up = gate, alone = false, experts, choices, slots, step, rowCapacity } = args;
+  const { activation, yActivation = "float", gateFunction = "silu" } = args;
+  const { gateBias, upBias = gateBias } = args;
   const expertRows = gate.rows / experts;
   const isMerged = args.up === undefined && !alone;
   const rows = isMerged ? expertRows / 2 : expertRows;
-  invariant(Number.isInteger(rows), `${gate.name}: ${gate.rows} rows of ${experts} experts`);
+  const quantizes = yActivation === "int8";
+  check(args, rows);
+  const team = teamOf(context);
+  const lanes = rowLanes(gate, team.lanes);
+  const layout = layoutOf(context, team.lanes / lanes, quantizes);
+  launch(context, expertGateUpKernel, {
+    shader: `expert_gate_up.${gate.dtype}.${team.reduction}.${activation}` as ShaderName,
+    constants: [
+      team.lanes * layout.subgroups,
+      lanes,
+      layout.rows,
+      layout.passes,
+      gate.columns,
+      alone ? 1 : 0,
+      quantizes ? 1 : 0,
+      gateNumber(gateFunction),
+      gateBias === undefined ? 0 : 1,
+    ],
+    subgroupSize: team.subgroupSize,
+    parameters: {
+      gate,
+      up,
+      ...preparedRows(args.x, activation, rowCapacity, gate.columns),
+      ...resultRows(args.y, quantizes, rowCapacity * slots, rows),
+      choices,
+      ...(gateBias && { gateBias: gateBias.data }),
+      ...(upBias && { upBias: upBias.data }),
+      step,
+      slots,
+      rows,
+      expertRows,
+      upRow: isMerged ? rows : 0,
+    },
+    groups: [ceilDiv(rows, layout.workgroupRows), slots, rowCapacity],
+    label: gate.name,
+  });
+}
+
+function check(args: ExpertGateUp, rows: number): void {
+  const { gate, up = gate, gateBias, upBias, y, yActivation, rowCapacity, slots } = args;
+  invariant(Number.isInteger(rows), `${gate.name}: ${gate.rows} rows of ${args.experts} experts`);
   invariant(
     up.dtype === gate.dtype && up.rows === gate.rows && up.columns === gate.columns,
     `${gate.name} and ${up.name} differ`,
@@ -66,34 +116,14 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
     invariant(bias === undefined || bias.length === gate.rows, `${gate.name}: ${bias?.name}`);
   }
   invariant(y.byteSize >= rowCapacity * slots * rows * 4, `${gate.name}: y is too small`);
-  const { reduction, lanes: workgroup, subgroupSize } = teamOf(context);
-  const lanes = rowLanes(gate, workgroup);
-  launch(context, expertGateUpKernel, {
-    shader: `expert_gate_up.${gate.dtype}.${reduction}`,
-    constants: [
-      workgroup,
-      lanes,
-      alone ? 1 : 0,
-      gateNumber(activation),
-      gateBias === undefined ? 0 : 1,
-    ],
-    subgroupSize,
-    parameters: {
-      gate,
-      up,
-      x,
-      y,
-      choices,
-      ...(gateBias && { gateBias: gateBias.data }),
-      ...(upBias && { upBias: upBias.data }),
-      step,
-      slots,
-      rows,
-      width: gate.columns,
-      expertRows,
-      upRow: isMerged ? rows : 0,
-    },
-    groups: [ceilDiv(rows * lanes, workgroup), slots, rowCapacity],
-    label: gate.name,
-  });
+  invariant(yActivation !== "int8" || rows % quantizedRows === 0, `${gate.name}: codes of ${rows}`);
+}
+
+/** Side by side in a workgroup: subgroups, results of a team; and turns. */
+function layoutOf({ capabilities }: KernelContext, subgroupTeams: number, quantizes: boolean) {
+  const rows = 2;
+  const subgroups = quantizes && capabilities.kind !== "cpu" ? 8 : 1;
+  const turnRows = rows * subgroups * subgroupTeams;
+  const passes = quantizes ? Math.max(1, quantizedRows / turnRows) : 1;
+  return { rows, subgroups, passes, workgroupRows: turnRows * passes };
 }

@@ -6,14 +6,18 @@ import { invariant } from "../errors.ts";
 import { roundUp } from "../math.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
+import { expertActivation, type ExpertActivation } from "./activations.ts";
 import { choiceWords, expertChoice, type Routing } from "./expert-choice.ts";
 import { expertDown } from "./expert-down.ts";
 import { expertGateUp } from "./expert-gate-up.ts";
+import type { GateFunction } from "./gate.ts";
+import { gatedProduct, gatedProductFloats } from "./gated-product.ts";
+import { glu } from "./glu.ts";
 import type { KernelContext } from "./kernel.ts";
 import { matmul } from "./matmul.ts";
+import { normedProducts, normedProductsFloats } from "./normed-products.ts";
+import { quantize } from "./quantize.ts";
 import { rmsNorm } from "./rms-norm.ts";
-import type { GateFunction } from "./gate.ts";
-import { glu } from "./glu.ts";
 
 /** The weights of a mixture; those of all experts are one matrix each, expert behind expert. */
 export interface ExpertWeights {
@@ -76,14 +80,15 @@ export interface Experts {
 function partsOf(sizes: ExpertSizes) {
   const { width, experts, used, feedForward, sharedFeedForward } = sizes;
   return {
-    normed: width,
+    prepared: width,
+    routed: normedProductsFloats(width),
     logits: roundUp(experts, 4),
     choices: roundUp(choiceWords(used), 4),
     gated: used * feedForward,
     // Only where gate and up are of different types.
     up: used * feedForward,
-    sharedGate: sharedFeedForward,
-    sharedUp: sharedFeedForward,
+    sharedWorkspace: sharedFeedForward === 0 ? 0 : gatedProductFloats(width, sharedFeedForward),
+    sharedGated: sharedFeedForward,
     sharedSwitch: 4,
   };
 }
@@ -104,10 +109,11 @@ export function expertsFloats(sizes: ExpertSizes): number {
 
 /** x += Σ weightₑ · Downₑ · (f(Gateₑ · h) ⊙ (Upₑ · h)) + shared expert, with h = norm(x) */
 export function experts(context: KernelContext, args: Experts): void {
-  const { x, y = x, norm, epsilon, weights, workspace, deterministic, ...rows } = args;
-  const { routing, down, downBias, shared } = weights;
+  const { x, y = x, norm, weights, workspace, step, rowCapacity } = args;
+  const { routing, down, downBias, shared, selectionBias: bias, factors } = weights;
   const { experts: count, used: slots } = routing;
-  const s = partition(workspace, rows.rowCapacity, {
+  const rows = { step, rowCapacity };
+  const s = partition(workspace, rowCapacity, {
     width: norm.length,
     experts: count,
     used: slots,
@@ -115,10 +121,12 @@ export function experts(context: KernelContext, args: Experts): void {
     sharedFeedForward: shared?.down.columns ?? 0,
   });
   route(context, args, s);
-  if (shared !== undefined) startShared(context, args, shared, s);
-  const { selectionBias: bias, factors } = weights;
+  const gateExperts = prepareExperts(context, args, s);
+  if (shared !== undefined) shareGated(context, args, shared, s);
+  // What follows writes x; all that reads its norm stands above.
   expertChoice(context, { logits: s.logits, bias, factors, routing, choices: s.choices, ...rows });
-  gateExperts(context, args, s);
+  if (shared !== undefined) shareDown(context, args, shared, s);
+  const activation = gateExperts();
   expertDown(context, {
     experts: count,
     choices: s.choices,
@@ -126,67 +134,82 @@ export function experts(context: KernelContext, args: Experts): void {
     down,
     bias: downBias,
     x: s.gated,
+    activation,
     y,
-    accumulate: y === x,
+    accumulate: y === x || shared !== undefined,
     ...rows,
   });
-  if (shared === undefined) return;
-  const product = { w: shared.down, x: s.sharedGate, activation: "float", y } as const;
-  matmul(context, { ...product, accumulate: true, deterministic, ...rows });
 }
 
-/** What experts read, and the router's logits. */
+/** The router's logits, and the switch of the shared expert. */
 function route(context: KernelContext, args: Experts, s: Parts): void {
-  const { x, norm: weight, epsilon, weights, deterministic, step, rowCapacity } = args;
-  const { router: w, routerBias: bias, routerNorm } = weights;
-  const rows = { step, rowCapacity };
-  const ownNorm = routerNorm ?? { weight, factor: 1 };
-  rmsNorm(context, { x, y: s.normed, epsilon, ...ownNorm, ...rows });
-  const product = { w, bias, x: s.normed, activation: "float", y: s.logits } as const;
-  matmul(context, { ...product, deterministic, ...rows });
-  if (routerNorm !== undefined) rmsNorm(context, { x, weight, y: s.normed, epsilon, ...rows });
-}
-
-/** gated = f(Gateₑ · h) ⊙ (Upₑ · h) */
-function gateExperts(context: KernelContext, { weights, step, rowCapacity }: Experts, s: Parts) {
-  const { routing, activation = "silu", gate, up, gateBias, upBias, down } = weights;
-  const rows = { step, rowCapacity };
-  const [count, slots] = [routing.experts, routing.used];
-  const chosen = { experts: count, x: s.normed, choices: s.choices, slots, ...rows };
-  if (up === undefined || up.dtype === gate.dtype) {
-    expertGateUp(context, { gate, up, gateBias, upBias, activation, y: s.gated, ...chosen });
-    return;
-  }
-  expertGateUp(context, { gate, gateBias, alone: true, y: s.gated, ...chosen });
-  expertGateUp(context, { gate: up, gateBias: upBias, alone: true, y: s.up, ...chosen });
-  const width = slots * down.columns;
-  glu(context, { gate: s.gated, up: s.up, y: s.gated, width, activation, ...rows });
-}
-
-/** Everything of the shared expert but its down product: it does not wait for the router. */
-function startShared(
-  context: KernelContext,
-  { step, rowCapacity, deterministic }: Experts,
-  shared: SharedExpert,
-  s: Parts,
-): void {
+  const { x, norm, epsilon, weights, deterministic, step, rowCapacity } = args;
+  const { router: w, routerBias: bias, routerNorm, shared } = weights;
   const rows = { step, rowCapacity };
   const products = [
-    { w: shared.gate, y: s.sharedGate },
-    { w: shared.up, y: s.sharedUp },
-    ...(shared.switch === undefined ? [] : [{ w: shared.switch, y: s.sharedSwitch }]),
+    ...(routerNorm === undefined ? [{ w, bias, y: s.logits }] : []),
+    ...(shared?.switch === undefined ? [] : [{ w: shared.switch, y: s.sharedSwitch }]),
   ];
-  for (const product of products) {
-    matmul(context, { ...product, x: s.normed, activation: "float", deterministic, ...rows });
+  if (products.length > 0) {
+    const normed = { x, norm, epsilon, workspace: s.routed };
+    normedProducts(context, { ...normed, products, deterministic, ...rows });
   }
-  glu(context, {
-    gate: s.sharedGate,
-    up: s.sharedUp,
-    y: s.sharedGate,
-    rowSwitch: shared.switch && s.sharedSwitch,
-    width: shared.gate.rows,
-    ...rows,
-  });
+  if (routerNorm === undefined) return;
+  rmsNorm(context, { x, y: s.routed, epsilon, ...routerNorm, ...rows });
+  const product = { w, bias, x: s.routed, activation: "float", y: s.logits } as const;
+  matmul(context, { ...product, deterministic, ...rows });
+}
+
+/**
+ * Normalizes rows for the experts. Returns what appends gated = f(Gateₑ · h) ⊙ (Upₑ · h) and tells how
+ * it leaves that.
+ */
+function prepareExperts(context: KernelContext, args: Experts, s: Parts): () => ExpertActivation {
+  const { x, norm, epsilon, weights, step, rowCapacity, deterministic } = args;
+  const { routing, activation: gateFunction = "silu", down, gate, up } = weights;
+  const { gateBias, upBias } = weights;
+  const rows = { step, rowCapacity };
+  const kindOf = (w: Matrix) => expertActivation(context, { w, rowCapacity, deterministic });
+  const isApart = up !== undefined && up.dtype !== gate.dtype;
+  const activation = isApart && kindOf(up) !== kindOf(gate) ? "float" : kindOf(gate);
+  if (activation === "int8") {
+    const rule = { weight: norm, epsilon };
+    quantize(context, { x, y: s.prepared, width: norm.length, norm: rule, ...rows });
+  } else {
+    rmsNorm(context, { x, weight: norm, y: s.prepared, epsilon, ...rows });
+  }
+  const { experts: count, used: slots } = routing;
+  const chosen = { experts: count, x: s.prepared, activation, choices: s.choices, slots, ...rows };
+  return () => {
+    if (isApart) {
+      expertGateUp(context, { gate, gateBias, alone: true, y: s.gated, ...chosen });
+      expertGateUp(context, { gate: up, gateBias: upBias, alone: true, y: s.up, ...chosen });
+      const width = slots * down.columns;
+      const gated = { gate: s.gated, up: s.up, y: s.gated, width, activation: gateFunction };
+      glu(context, { ...gated, ...rows });
+      return "float";
+    }
+    const yActivation = kindOf(down);
+    const product = { gate, up, gateBias, upBias, gateFunction, y: s.gated, yActivation };
+    expertGateUp(context, { ...product, ...chosen });
+    return yActivation;
+  };
+}
+
+/** All of the shared expert but its down product: it does not wait for the router. */
+function shareGated(context: KernelContext, args: Experts, shared: SharedExpert, s: Parts): void {
+  const { x, norm, epsilon, step, rowCapacity, deterministic } = args;
+  const { gate, up, down: reader } = shared;
+  const product = { x, norm, epsilon, gate, up, y: s.sharedGated, reader };
+  const rows = { step, rowCapacity, deterministic };
+  gatedProduct(context, { ...product, workspace: s.sharedWorkspace, ...rows });
+}
+
+function shareDown(context: KernelContext, args: Experts, shared: SharedExpert, s: Parts): void {
+  const { x, y = x, step, rowCapacity, deterministic } = args;
+  const product = { w: shared.down, x: s.sharedGated, y, accumulate: y === x };
+  const rowSwitch = shared.switch && s.sharedSwitch;
+  matmul(context, { ...product, rowSwitch, step, rowCapacity, deterministic });
 }
 
 type Parts = Readonly<Record<keyof ReturnType<typeof partsOf>, BufferSlice>>;

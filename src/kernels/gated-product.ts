@@ -1,12 +1,13 @@
 /** The first half of a gated feed-forward: normalization, gate and up products, activation. */
 import type { Matrix } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
-import { activationKind } from "./activations.ts";
+import { activationKind, isLinear } from "./activations.ts";
 import type { GateFunction } from "./gate.ts";
 import { glu } from "./glu.ts";
+import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
-import { isLinear, matmul } from "./matmul.ts";
+import { matmul } from "./matmul.ts";
 import { quantize } from "./quantize.ts";
 import { normedProductsFloats, prepareRows, type NormedRows } from "./normed-products.ts";
 
@@ -68,7 +69,15 @@ function gatedInSteps(context: KernelContext, args: GatedProduct): void {
   const prepared = prepareRows(context, args, [gate, up]);
   matmul(context, { w: gate, x: prepared(gate), y: gateY, deterministic, ...rows });
   matmul(context, { w: up, x: prepared(up), y: upY, deterministic, ...rows });
-  const isFloat = activationKind(context, { w: reader, rowCapacity, deterministic }) === "float";
-  glu(context, { gate: gateY, up: upY, y: isFloat ? y : gateY, activation, width, ...rows });
-  if (!isFloat) quantize(context, { x: gateY, y, width, ...rows });
+  const kind = activationKind(context, { w: reader, rowCapacity, deterministic });
+  glu(context, {
+    gate: gateY,
+    up: upY,
+    y: kind === "int8" ? gateY : y,
+    activation,
+    width,
+    ...rows,
+  });
+  if (kind === "int8") quantize(context, { x: gateY, y, width, ...rows });
+  if (kind === "half") halve(context, { x: y, y, width, ...rows });
 }

@@ -10,7 +10,6 @@ export const gluKernel = defineKernel("glu", {
   gate: reads,
   up: reads,
   y: writes,
-  switch: reads,
   step: reads,
   width: u32,
   upStride: u32,
@@ -24,8 +23,6 @@ export interface Glu {
   readonly up: BufferSlice;
   /** [rowCapacity, width], written; may be `gate`. */
   readonly y: BufferSlice;
-  /** [rowCapacity]: each row is scaled by the sigmoid of its value. */
-  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly width: number;
@@ -36,14 +33,14 @@ export interface Glu {
 }
 
 export function glu(context: KernelContext, args: Glu): void {
-  const { gate, up, y, rowSwitch, step, rowCapacity, width } = args;
+  const { gate, up, y, step, rowCapacity, width } = args;
   const { activation = "silu", upStride = width } = args;
   invariant(width % 4 === 0, `glu: width ${width} is no multiple of 4`);
   invariant(upStride % 4 === 0, `glu: stride ${upStride} is no multiple of 4`);
   launch(context, gluKernel, {
     shader: "glu",
-    constants: [workgroup, rowSwitch === undefined ? 0 : 1, gateNumber(activation)],
-    parameters: { gate, up, y, step, width, upStride, ...(rowSwitch && { switch: rowSwitch }) },
+    constants: [workgroup, gateNumber(activation)],
+    parameters: { gate, up, y, step, width, upStride },
     groups: [ceilDiv(width / 4, workgroup), rowCapacity],
     label: `${activation} gate`,
   });

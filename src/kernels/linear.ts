@@ -28,6 +28,7 @@ export const linearKernel = defineKernel("linear", {
   y: updates,
   ySteps: writes,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   flags: u32,
@@ -49,6 +50,8 @@ export interface Linear {
   /** What the next product reads `y` as. */
   readonly yActivation?: ActivationKind;
   readonly bias?: Vector | undefined;
+  /** [rowCapacity]: each row's results are scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly accumulate?: boolean | undefined;
@@ -106,7 +109,7 @@ export function linear(context: KernelContext, args: Linear): void {
     subgroupSize: team.subgroupSize,
     parameters: {
       ...inputOf(args),
-      ...outputOf(y, quantizes, rowCapacity, rows),
+      ...resultRows(y, quantizes, rowCapacity, rows),
       w,
       step,
       rows,
@@ -114,6 +117,7 @@ export function linear(context: KernelContext, args: Linear): void {
       epsilon: norm?.epsilon ?? 0,
       ...(gated && { up: gated.up }),
       ...(args.bias && { bias: args.bias.data }),
+      ...(args.rowSwitch && { rowSwitch: args.rowSwitch }),
     },
     groups: [ceilDiv(rows, workgroupRows), ceilDiv(rowCapacity, tuning.columns)],
     label: w.name,
@@ -122,12 +126,22 @@ export function linear(context: KernelContext, args: Linear): void {
 
 function inputOf({ x, activation, norm, w, rowCapacity }: Linear) {
   if (norm !== undefined) return { x, aside: norm.weight.data };
+  return preparedRows(x, activation, rowCapacity, w.columns);
+}
+
+/** Prepared activations as kernels take them: floats, or codes and their steps. */
+export function preparedRows(
+  x: BufferSlice,
+  activation: ActivationKind,
+  rowCapacity: number,
+  width: number,
+) {
   if (activation === "float") return { x };
-  const width = w.columns;
   return { x: codesIn(x, rowCapacity, width), aside: stepsIn(x, rowCapacity, width) };
 }
 
-function outputOf(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
+/** The same for results. */
+export function resultRows(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
   if (!quantizes) return { y };
   return { y: codesIn(y, rowCapacity, rows), ySteps: stepsIn(y, rowCapacity, rows) };
 }
@@ -147,11 +161,13 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 }
 
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
-  const { w, rowCapacity, yActivation, norm } = args;
-  const columns = Math.min(rowCapacity, linearRowsMax);
+  const { w, rowCapacity, yActivation, norm, activation, gated } = args;
+  // Two matrices with long units fill the registers.
+  const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;
+  const columns = Math.min(rowCapacity, isHeavy ? 4 : linearRowsMax);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
-  const rows = columns > 2 ? 1 : 2;
+  const rows = columns > 2 || isHeavy ? 1 : 2;
   const isCpu = context.capabilities.kind === "cpu";
   // What precedes the product is done by every workgroup, so it must have enough to do.
   const subgroups = norm === undefined || isCpu ? 1 : 8;

@@ -4,9 +4,11 @@ import { ceilDiv } from "../math.ts";
 import { isComputable, type Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
-import { activationKind, linearRowsMax, type ActivationKind, type Reader } from "./activations.ts";
+import { activationKind, isLinear, type ActivationKind, type Reader } from "./activations.ts";
+import { halve } from "./halve.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
+import { matmulHalves } from "./matmul-halves.ts";
 import { productFlags } from "./product-flags.ts";
 
 export const matmulKernel = defineKernel("matmul", {
@@ -14,6 +16,7 @@ export const matmulKernel = defineKernel("matmul", {
   x: reads,
   y: updates,
   bias: reads,
+  rowSwitch: reads,
   step: reads,
   rows: u32,
   width: u32,
@@ -25,9 +28,13 @@ export interface Matmul extends Reader {
   readonly x: BufferSlice;
   /** What `activationKind` says by default. */
   readonly activation?: ActivationKind;
+  /** Nobody else reads x, so that floats may be converted where they are. */
+  readonly consumes?: boolean;
   /** [rowCapacity, rows], written, or added to with `accumulate`. */
   readonly y: BufferSlice;
   readonly bias?: Vector | undefined;
+  /** [rowCapacity]: each row of results is scaled by the sigmoid of its value. */
+  readonly rowSwitch?: BufferSlice | undefined;
   readonly step: BufferSlice;
   readonly accumulate?: boolean;
   /** The rows are the step's output rows. */
@@ -39,8 +46,19 @@ const tileColumns = 32;
 
 /** y = W · x (+ bias) (+ y) */
 export function matmul(context: KernelContext, product: Matmul): void {
-  const { w, rowCapacity, activation = activationKind(context, product) } = product;
+  const { w, x, step, rowCapacity, outputs = false, consumes = false } = product;
+  const wanted = activationKind(context, product);
+  const { activation = wanted } = product;
   invariant(rowCapacity > 0, "matmul of no rows");
+  if (wanted === "half" && activation === "float" && consumes) {
+    halve(context, { x, y: x, width: w.columns, step, rowCapacity, outputs });
+    matmulHalves(context, product);
+    return;
+  }
+  if (activation === "half") {
+    matmulHalves(context, product);
+    return;
+  }
   if (isLinear(context, product)) {
     linear(context, { ...product, activation });
     return;
@@ -49,14 +67,9 @@ export function matmul(context: KernelContext, product: Matmul): void {
   matmulTiles(context, product);
 }
 
-/** Whether the rows are so few that one pass over the weights serves all of them. */
-export function isLinear(context: KernelContext, { rowCapacity, deterministic }: Reader): boolean {
-  return rowCapacity <= linearRowsMax || deterministic || context.capabilities.kind === "cpu";
-}
-
 /** In tiles through shared memory, floats throughout: the plain variant, for every device. */
 export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deterministic">): void {
-  const { w, x, y, bias, step, rowCapacity } = product;
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   invariant(
     isComputable(w.dtype, w.columns),
     `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`,
@@ -75,6 +88,7 @@ export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deter
       width: w.columns,
       flags: productFlags(product),
       ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
     },
     groups: [ceilDiv(w.rows, tileRows), ceilDiv(rowCapacity, tileColumns)],
     label: w.name,

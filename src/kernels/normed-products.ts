@@ -2,6 +2,7 @@
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { activationKind, type ActivationKind } from "./activations.ts";
+import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
 import { matmul } from "./matmul.ts";
@@ -33,7 +34,7 @@ export interface NormedProducts extends NormedRows {
   readonly products: readonly Product[];
 }
 
-/** Floats of workspace a row: the normalized rows as floats, and as codes with steps. */
+/** Floats of workspace a row: the normalized rows as floats, and as codes or halves. */
 export function normedProductsFloats(width: number): number {
   return 2 * width;
 }
@@ -75,20 +76,25 @@ export function prepareRows(
   const memory = {
     float: subslice(workspace, 0, byteSize),
     int8: subslice(workspace, byteSize, byteSize),
+    half: subslice(workspace, byteSize, byteSize),
   } as const satisfies Record<ActivationKind, BufferSlice>;
   const rows = { step, rowCapacity };
   if (kinds.has("float") || outputs) {
     const y = memory.float;
     rmsNorm(context, { x, weight: norm, y, epsilon, gather: outputs, ...rows });
   }
-  if (kinds.has("int8")) {
-    const width = norm.length;
-    // Output rows are gathered by the norm, so that they only have to be quantized here.
-    quantize(
+  for (const [kind, write] of [
+    ["int8", quantize],
+    ["half", halve],
+  ] as const) {
+    if (!kinds.has(kind)) continue;
+    const [width, y] = [norm.length, memory[kind]];
+    // Output rows are gathered by the norm, so that they only have to be converted here.
+    write(
       context,
       outputs
-        ? { x: memory.float, y: memory.int8, width, outputs, ...rows }
-        : { x, y: memory.int8, width, norm: { weight: norm, epsilon }, ...rows },
+        ? { x: memory.float, y, width, outputs, ...rows }
+        : { x, y, width, norm: { weight: norm, epsilon }, ...rows },
     );
   }
   return (w) => memory[kindOf(w)];

@@ -127,10 +127,10 @@ function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } 
   const { headWidth, valueWidth = headWidth, queryStride = headWidth, rotary } = rope;
   const { queryNorm, keyNorm } = rope;
   invariant(
-    headWidth % 2 === 0 && rotary % 2 === 0 && rotary <= headWidth,
+    headWidth % 4 === 0 && rotary % 2 === 0 && rotary <= headWidth,
     `rope: ${rotary} of ${headWidth}`,
   );
-  invariant(valueWidth % 2 === 0, `rope: values of ${valueWidth}`);
+  invariant(valueWidth % 4 === 0, `rope: values of ${valueWidth}`);
   for (const norm of [queryNorm, keyNorm])
     invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
   return { ...rope, queryStride };

@@ -16,7 +16,7 @@ import { dequantize } from "../../src/tensor/dequantize.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 
 /** Keys without the architecture before them: an integer, a float, a flag, or a list of these. */
-type Setting =
+export type Setting =
   number | boolean | string | { readonly float: number } | readonly number[] | readonly boolean[];
 
 export class TinyModel {
@@ -91,7 +91,8 @@ export class TinyModel {
   }
 }
 
-function forged(value: Setting): ForgedValue {
+/** As metadata. */
+export function forged(value: Setting): ForgedValue {
   if (typeof value === "number") return scalar("u32", value);
   if (typeof value === "boolean") return scalar("bool", value);
   if (typeof value === "string") return text(value);

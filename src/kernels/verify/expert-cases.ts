@@ -2,11 +2,15 @@
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import type { Matrix } from "../../tensor/tensor.ts";
+import type { BufferSlice } from "../../vulkan/buffer.ts";
+import type { ExpertActivation } from "../activations.ts";
 import { expertChoice, choiceWords, type Routing } from "../expert-choice.ts";
 import { expertDown } from "../expert-down.ts";
 import { expertGateUp } from "../expert-gate-up.ts";
 import type { GateFunction } from "../gate.ts";
+import { quantize } from "../quantize.ts";
 import { reductions, relativeError, sumBound, type Force, type VerifyCase } from "./case.ts";
+import { readCodes } from "./codes.ts";
 import { choiceReference } from "./expert-reference.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { dot } from "./recurrent-reference.ts";
@@ -150,18 +154,37 @@ function randomMatrix(
 const widthOf = (dtype: DType, blocks: number) =>
   blocks * Math.max(blockFormats[dtype].blockValues, 8);
 
+/** Activations as they are, or the codes that stand for them, and what those stand for. */
+function prepareRows(
+  bench: Workbench,
+  values: Float32Array,
+  width: number,
+  activation: ExpertActivation,
+): { x: BufferSlice; read: Float32Array } {
+  const floats = bench.upload(values);
+  if (activation === "float") return { x: floats, read: values };
+  const count = values.length / width;
+  const x = bench.floats(values.length);
+  const step = uploadStep(bench, plainRows(count), { capacity: count });
+  bench.run((context) => quantize(context, { x: floats, y: x, width, step, rowCapacity: count }));
+  return { x, read: readCodes(bench, x, count, count, width) };
+}
+
 interface GateUpInput extends ExpertInput {
   /** `merged`: gate and up are one tensor; `alone`: no up at all. */
   readonly kind: "apart" | "merged" | "alone";
-  readonly activation: GateFunction;
+  readonly gateFunction: GateFunction;
+  readonly activation: ExpertActivation;
   readonly biased?: true;
+  readonly quantizes?: true;
 }
 
 function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
-  const { dtype, experts, results, blocks, kind, activation, biased } = input;
+  const { dtype, experts, results, blocks, kind, gateFunction, biased, quantizes } = input;
   const width = widthOf(dtype, blocks);
   const random = new Random(results + blocks);
-  const x = random.floats(capacity * width);
+  const { activation } = input;
+  const { x, read } = prepareRows(bench, random.floats(capacity * width), width, activation);
   const perExpert = kind === "merged" ? 2 * results : results;
   const gate = randomMatrix(bench, "gate", dtype, experts * perExpert, width, random);
   const up = randomMatrix(bench, "up", dtype, experts * results, width, random);
@@ -177,9 +200,11 @@ function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
         ...(biased && { gateBias: bench.vector("gate bias", gateBias) }),
         ...(biased && kind === "apart" && { upBias: bench.vector("up bias", upBias) }),
         alone: kind === "alone",
+        gateFunction,
         activation,
+        ...(quantizes && { yActivation: "int8" }),
         experts,
-        x: bench.upload(x),
+        x,
         y,
         choices: uploadChoices(bench),
         slots,
@@ -194,25 +219,34 @@ function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
     });
   const expected = chosen.flatMap((pair, row) =>
     pair.flatMap((expert) => {
-      const own = x.subarray(row * width, (row + 1) * width);
+      const own = read.subarray(row * width, (row + 1) * width);
       const gates = products(gate, gateBias, expert * perExpert, own);
       if (kind === "alone") return gates;
       const ups =
         kind === "merged"
           ? products(gate, gateBias, expert * perExpert + results, own)
           : products(up, upBias, expert * results, own);
-      return Array.from(gluReference(gates, ups, activation));
+      return Array.from(gluReference(gates, ups, gateFunction));
     }),
   );
-  return relativeError(bench.read(y, expected.length), expected);
+  const actual = quantizes
+    ? readCodes(bench, y, capacity * slots, rows * slots, results)
+    : bench.read(y, expected.length);
+  return relativeError(actual, expected);
 }
 
-/** `alone`: biased, and not added to what is there. */
-function runDown(bench: Workbench, input: ExpertInput, alone: boolean, force: Force): number {
-  const { dtype, experts, results, blocks } = input;
+interface DownInput extends ExpertInput {
+  readonly activation: ExpertActivation;
+  /** Biased, and not added to what is there. */
+  readonly alone?: boolean;
+}
+
+function runDown(bench: Workbench, input: DownInput, force: Force): number {
+  const { dtype, experts, results, blocks, activation, alone = false } = input;
   const width = widthOf(dtype, blocks);
   const random = new Random(results + blocks);
-  const x = random.floats(capacity * slots * width);
+  const values = random.floats(capacity * slots * width);
+  const { x, read } = prepareRows(bench, values, width, activation);
   const before = random.floats(capacity * results);
   const down = randomMatrix(bench, "down", dtype, experts * results, width, random);
   const bias = random.floats(experts * results, alone ? 5 : 0);
@@ -224,7 +258,8 @@ function runDown(bench: Workbench, input: ExpertInput, alone: boolean, force: Fo
         down: down.matrix,
         ...(alone && { bias: bench.vector("down bias", bias), accumulate: false }),
         experts,
-        x: bench.upload(x),
+        x,
+        activation,
         y,
         choices: uploadChoices(bench),
         slots,
@@ -239,7 +274,7 @@ function runDown(bench: Workbench, input: ExpertInput, alone: boolean, force: Fo
         (sum, expert, slot) => {
           const at = row * slots + slot;
           const from = expert * results + r;
-          const product = dot(down.rowAt(from), x.subarray(at * width, (at + 1) * width));
+          const product = dot(down.rowAt(from), read.subarray(at * width, (at + 1) * width));
           return sum + (shares[at] ?? 0) * (product + (bias[from] ?? 0));
         },
         alone ? 0 : (before[row * results + r] ?? 0),
@@ -250,55 +285,76 @@ function runDown(bench: Workbench, input: ExpertInput, alone: boolean, force: Fo
 }
 
 const size = { experts: 5, results: 13, blocks: 3 } as const;
-const sizeName = "2 of 5 experts, 3 of 4 rows, 13 results of 3 blocks";
 
-function gateUpCase(input: Omit<GateUpInput, keyof typeof size>, force: Force, variant: string) {
-  const { dtype, kind, activation, biased } = input;
+const nameOf = ({ experts, results, blocks }: typeof size | ExpertInput) =>
+  `2 of ${experts} experts, 3 of 4 rows, ${results} results of ${blocks} blocks`;
+
+function gateUpCase(
+  input: Omit<GateUpInput, keyof typeof size> & Partial<GateUpInput>,
+  force: Force,
+  variant: string,
+) {
+  const { dtype, kind, gateFunction, activation, biased, quantizes } = input;
+  const details = [kind, gateFunction, ...(biased ? ["biased"] : [])];
   return {
     kernel: "expert_gate_up",
-    variant: `${dtype} ${variant}`,
-    name: [sizeName, kind, activation, ...(biased ? ["biased"] : [])].join(", "),
-    bound: sumBound,
+    variant: `${dtype} ${activation} ${variant}`,
+    name: [nameOf({ ...size, ...input }), ...details, ...(quantizes ? ["quantized"] : [])].join(
+      ", ",
+    ),
+    // Half a step of 127 of the largest value in a block is the rounding itself.
+    bound: quantizes ? 0.05 : sumBound,
     run: (bench: Workbench) => runGateUp(bench, { ...size, ...input }, force),
   };
 }
 
-function downCase(dtype: DType, alone: boolean, force: Force, variant: string) {
+function downCase(input: Omit<DownInput, keyof typeof size>, force: Force, variant: string) {
+  const { dtype, activation, alone } = input;
   return {
     kernel: "expert_down",
-    variant: `${dtype} ${variant}`,
-    name: alone ? `${sizeName}, biased, not added` : sizeName,
+    variant: `${dtype} ${activation} ${variant}`,
+    name: alone ? `${nameOf(size)}, biased, not added` : nameOf(size),
     bound: sumBound,
-    run: (bench: Workbench) => runDown(bench, { ...size, dtype }, alone, force),
+    run: (bench: Workbench) => runDown(bench, { ...size, ...input }, force),
   };
 }
 
-function expertCases(dtype: DType): VerifyCase[] {
-  return reductions.flatMap(({ variant, force, ...rest }) =>
-    [
-      ...(["apart", "merged", "alone"] as const).map((kind) =>
-        gateUpCase({ dtype, kind, activation: "silu" }, force, variant),
-      ),
-      downCase(dtype, false, force, variant),
-    ].map((verifyCase) => ({ ...verifyCase, ...rest })),
+function activationsOf(dtype: DType): readonly ExpertActivation[] {
+  return dtype === "F32" || dtype === "F16" || dtype === "BF16" ? ["float"] : ["float", "int8"];
+}
+
+/** The three kinds differ in where weights lie, which is the same for all types. */
+const kinds = ["apart", "merged", "alone"] as const;
+
+function expertCases(dtype: DType, i: number): VerifyCase[] {
+  return reductions.flatMap(({ variant, force, ...rest }, j) =>
+    activationsOf(dtype).flatMap((activation, k) => {
+      const kind = kinds[(i + j + k) % kinds.length] ?? "apart";
+      return [
+        gateUpCase({ dtype, activation, kind, gateFunction: "silu" }, force, variant),
+        downCase({ dtype, activation }, force, variant),
+      ].map((verifyCase) => ({ ...verifyCase, ...rest }));
+    }),
   );
 }
 
+const plainGate = { kind: "merged", gateFunction: "clamped", activation: "float" } as const;
+const quantizing = { results: 96, activation: "int8", quantizes: true } as const;
+
 const extras: readonly VerifyCase[] = reductions.flatMap(({ variant, force, ...rest }) =>
   [
+    gateUpCase({ ...plainGate, dtype: "MXFP4", kind: "apart", biased: true }, force, variant),
+    gateUpCase({ ...plainGate, dtype: "Q4_K", gateFunction: "gelu" }, force, variant),
+    gateUpCase({ ...plainGate, dtype: "F32", biased: true }, force, variant),
     gateUpCase(
-      { dtype: "MXFP4", kind: "apart", activation: "clamped", biased: true },
+      { ...plainGate, dtype: "F32", kind: "alone", gateFunction: "silu", biased: true },
       force,
       variant,
     ),
-    gateUpCase({ dtype: "Q4_K", kind: "merged", activation: "gelu" }, force, variant),
-    gateUpCase(
-      { dtype: "F32", kind: "merged", activation: "clamped", biased: true },
-      force,
-      variant,
-    ),
-    gateUpCase({ dtype: "F32", kind: "alone", activation: "silu", biased: true }, force, variant),
-    downCase("MXFP4", true, force, variant),
+    gateUpCase({ ...plainGate, ...quantizing, dtype: "Q4_K", kind: "apart" }, force, variant),
+    gateUpCase({ ...plainGate, ...quantizing, dtype: "Q8_0", biased: true }, force, variant),
+    downCase({ dtype: "MXFP4", activation: "float", alone: true }, force, variant),
+    downCase({ dtype: "Q5_K", activation: "int8", alone: true }, force, variant),
   ].map((verifyCase) => ({ ...verifyCase, ...rest })),
 );
 

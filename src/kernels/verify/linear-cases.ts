@@ -24,6 +24,8 @@ interface LinearInput {
   readonly gated?: boolean;
   readonly bias?: boolean;
   readonly accumulate?: boolean;
+  /** Each row's results are scaled by a sigmoid. */
+  readonly switched?: boolean;
   readonly quantizes?: boolean;
 }
 
@@ -42,12 +44,13 @@ function dataOf({ dtype, rows, blocks, capacity }: LinearInput) {
     normWeight: random.floats(width),
     offsets: random.floats(rows),
     before: random.floats(capacity * rows),
+    rowSwitch: random.floats(capacity, 6),
   };
 }
 
 function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
   const { dtype, activation, rows, columns, capacity, tuning } = input;
-  const { norm, gated, bias, accumulate = false, quantizes } = input;
+  const { norm, gated, bias, accumulate = false, switched, quantizes } = input;
   const data = dataOf(input);
   const { width } = data;
   const w = bench.matrix("w", dtype, rows, width, data.weights);
@@ -81,6 +84,7 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
       ...(gated && { gated: { up, gate: "silu" } }),
       ...(norm && { norm: { weight, epsilon } }),
       ...(bias && { bias: bench.vector("bias", data.offsets) }),
+      ...(switched && { rowSwitch: bench.upload(data.rowSwitch) }),
       ...(quantizes && { yActivation: "int8" }),
     });
   });
@@ -94,8 +98,8 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
 
 /** `codes`: what the product really read; the rounding of activations has its own case. */
 function linearReference(
-  { dtype, rows, columns, norm, gated, bias, accumulate }: LinearInput,
-  { width, weights, upWeights, x, normWeight, offsets, before }: ReturnType<typeof dataOf>,
+  { dtype, rows, columns, norm, gated, bias, accumulate, switched }: LinearInput,
+  { width, weights, upWeights, x, normWeight, offsets, before, ...data }: ReturnType<typeof dataOf>,
   codes: Float32Array | undefined,
 ): Float64Array {
   const normed = norm ? Float32Array.from(rmsNormReference(x, normWeight, epsilon)) : x;
@@ -104,9 +108,12 @@ function linearReference(
   const result = gated
     ? gluReference(product(weights), product(upWeights), "silu")
     : product(weights);
+  const share = (row: number) =>
+    switched ? 1 / (1 + Math.exp(-(data.rowSwitch[row] ?? Number.NaN))) : 1;
   return result.map(
     (value, i) =>
-      value + (bias ? (offsets[i % rows] ?? 0) : 0) + (accumulate ? (before[i] ?? 0) : 0),
+      (value + (bias ? (offsets[i % rows] ?? 0) : 0)) * share(Math.floor(i / rows)) +
+      (accumulate ? (before[i] ?? 0) : 0),
   );
 }
 
@@ -127,12 +134,13 @@ const inputs: readonly (Omit<LinearInput, "dtype" | "activation"> & {
     tuning: { ...plain, lanes: 4 },
   },
   {
-    name: "63 rows of 5 blocks, 2 rows each, 3 of 4 columns, added",
+    name: "63 rows of 5 blocks, 2 rows each, 3 of 4 columns, switched, added",
     rows: 63,
     blocks: 5,
     columns: 3,
     capacity: 4,
     accumulate: true,
+    switched: true,
     tuning: { ...plain, rows: 2, columns: 4 },
   },
 ];

@@ -43,7 +43,7 @@ function tileCase(dtype: DType): VerifyCase {
   return {
     kernel: "matmul",
     variant: dtype,
-    name: "65 rows of 3 blocks, 33 of 40 columns, bias, added",
+    name: "65 rows of 3 blocks, 33 of 40 columns, bias, switched, added",
     bound: sumBound,
     run(bench) {
       const width = widthOf(dtype, 3);
@@ -52,6 +52,7 @@ function tileCase(dtype: DType): VerifyCase {
       const x = random.floats(capacity * width);
       const offsets = random.floats(rows);
       const before = random.floats(capacity * rows);
+      const rowSwitch = random.floats(capacity, 6);
       const y = bench.upload(before);
       bench.run((context) =>
         matmulTiles(context, {
@@ -59,6 +60,7 @@ function tileCase(dtype: DType): VerifyCase {
           x: bench.upload(x),
           y,
           bias: bench.vector("bias", offsets),
+          rowSwitch: bench.upload(rowSwitch),
           step: uploadStep(bench, plainRows(columns), { capacity }),
           rowCapacity: capacity,
           accumulate: true,
@@ -66,7 +68,8 @@ function tileCase(dtype: DType): VerifyCase {
       );
       const expected = matmulReference(dequantize(dtype, data), x, rows, width, columns);
       for (let i = 0; i < expected.length; i++) {
-        expected[i] = (expected[i] ?? 0) + (offsets[i % rows] ?? 0) + (before[i] ?? 0);
+        const share = 1 / (1 + Math.exp(-(rowSwitch[Math.floor(i / rows)] ?? Number.NaN)));
+        expected[i] = ((expected[i] ?? 0) + (offsets[i % rows] ?? 0)) * share + (before[i] ?? 0);
       }
       return relativeError(bench.read(y, columns * rows), expected);
     },

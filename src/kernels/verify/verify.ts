@@ -2,12 +2,15 @@
  * Runs kernels on the user's own device and compares them with plain loops: `zinc verify` and the
  * kernel tests.
  */
+import type { Capabilities } from "../../vulkan/capabilities.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
+import { matrixUnitsOf } from "../matrix-units.ts";
 import { teamOf } from "../reduction.ts";
 import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { expertVerifyCases } from "./expert-cases.ts";
+import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
@@ -26,6 +29,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...recurrentCases,
   ...linearCases,
   ...matmulCases,
+  ...halvesCases,
   ...expertVerifyCases,
   ...sampleCases,
 ];
@@ -38,6 +42,11 @@ export interface Verdict {
   readonly status: "ok" | "fail" | "skip";
 }
 
+const offers = {
+  subgroup: (capabilities) => teamOf({ capabilities }).reduction === "subgroup",
+  "matrix units": (capabilities) => matrixUnitsOf(capabilities) !== undefined,
+} satisfies Record<NonNullable<VerifyCase["needs"]>, (capabilities: Capabilities) => boolean>;
+
 /** Runs one case; a variant that the device cannot run is skipped. */
 export function verify(
   gpu: Gpu,
@@ -45,7 +54,7 @@ export function verify(
 ): Verdict {
   const { capabilities } = gpu.device;
   const described = { kernel, variant, case: name };
-  if (needs === "subgroup" && teamOf({ capabilities }).reduction !== "subgroup") {
+  if (needs !== undefined && !offers[needs](capabilities)) {
     return { ...described, maxRelativeError: 0, status: "skip" };
   }
   const bench = new Workbench(gpu);

@@ -1,0 +1,99 @@
+/** Products with a few rows of activations on matrix units: each weight is read once. */
+import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
+import { u32 } from "../vulkan/layout.ts";
+import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import type { HalvesProduct } from "./matmul-halves.ts";
+import type { MatrixUnits } from "./matrix-units.ts";
+import { productFlags } from "./product-flags.ts";
+import type { ShaderName } from "./shaders.ts";
+
+export const matmulNarrowKernel = defineKernel("matmul_narrow", {
+  w: matrix,
+  x: reads,
+  y: updates,
+  bias: reads,
+  rowSwitch: reads,
+  step: reads,
+  rows: u32,
+  width: u32,
+  flags: u32,
+});
+
+/** How the work is laid out; results differ only in rounding. */
+export interface NarrowTuning {
+  /** Results of a workgroup. */
+  readonly rows: number;
+  readonly columns: number;
+  /** Subgroups that share the inner dimension. */
+  readonly subgroups: number;
+  /** Values of the inner dimension that a subgroup takes at a time. */
+  readonly slice: number;
+}
+
+/** Rows of activations up to which it is chosen, in whole fragments. */
+export const narrowRowsMax = 64;
+
+/** Whether the rows are whole fragments: they are read without looking. */
+export function isNarrow({ columns }: MatrixUnits, rowCapacity: number): boolean {
+  const isWhole = rowCapacity % 16 === 0 && rowCapacity % columns === 0;
+  return rowCapacity <= narrowRowsMax && isWhole;
+}
+
+export function matmulNarrow(
+  context: KernelContext,
+  units: MatrixUnits,
+  product: HalvesProduct,
+  tuning: NarrowTuning = defaultTuning(context, units, product),
+): void {
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
+  const { rows, columns, subgroups, slice } = tuning;
+  invariant(rowCapacity % columns === 0, `matmul ${w.name}: ${rowCapacity} rows in ${columns}`);
+  invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
+  launch(context, matmulNarrowKernel, {
+    shader: `matmul_narrow.${w.dtype}` as ShaderName,
+    constants: [
+      subgroups * units.lanes,
+      units.lanes,
+      rows,
+      columns,
+      slice,
+      units.rows,
+      units.columns,
+      units.depth,
+    ],
+    subgroupSize: units.subgroupSize,
+    parameters: {
+      w,
+      x,
+      y,
+      step,
+      rows: w.rows,
+      width: w.columns,
+      flags: productFlags(product),
+      ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
+    },
+    groups: [ceilDiv(rowCapacity, columns), ceilDiv(w.rows, rows)],
+    label: w.name,
+  });
+}
+
+function defaultTuning(
+  { capabilities }: KernelContext,
+  units: MatrixUnits,
+  { rowCapacity }: HalvesProduct,
+): NarrowTuning {
+  const columns = [64, 32, 16].find((count) => rowCapacity % count === 0) ?? units.columns;
+  const tuning = { rows: 32, columns, slice: 64 };
+  const subgroups = [8, 4, 2, 1].find(
+    (count) =>
+      sharedBytes(units, { ...tuning, subgroups: count }) <= capabilities.limits.sharedMemoryBytes,
+  );
+  invariant(subgroups !== undefined, "no tile fits");
+  return { ...tuning, subgroups };
+}
+
+function sharedBytes({ rows, columns }: MatrixUnits, tuning: NarrowTuning): number {
+  return tuning.subgroups * (tuning.rows * (tuning.slice / 8 + 1) * 16 + rows * columns * 4);
+}

@@ -1,0 +1,115 @@
+/** Products with many rows of activations on matrix units. */
+import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
+import { u32 } from "../vulkan/layout.ts";
+import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import type { HalvesProduct } from "./matmul-halves.ts";
+import type { MatrixUnits } from "./matrix-units.ts";
+import { productFlags } from "./product-flags.ts";
+import type { ShaderName } from "./shaders.ts";
+
+export const matmulWideKernel = defineKernel("matmul_wide", {
+  w: matrix,
+  x: reads,
+  y: updates,
+  bias: reads,
+  rowSwitch: reads,
+  step: reads,
+  rows: u32,
+  width: u32,
+  flags: u32,
+});
+
+/** How the work is laid out; results differ only in rounding. */
+export interface WideTuning {
+  /** Results of a workgroup. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  /** Results of each of its subgroups. */
+  readonly partRows: number;
+  readonly partColumns: number;
+  /** Values of the inner dimension in shared memory at a time. */
+  readonly slice: number;
+}
+
+/** From the one that shares most to the one that spreads most. */
+const tunings: readonly WideTuning[] = [
+  { tileRows: 128, tileColumns: 128, partRows: 64, partColumns: 32, slice: 64 },
+  { tileRows: 64, tileColumns: 128, partRows: 32, partColumns: 64, slice: 64 },
+  { tileRows: 128, tileColumns: 64, partRows: 64, partColumns: 32, slice: 64 },
+  { tileRows: 64, tileColumns: 64, partRows: 32, partColumns: 32, slice: 64 },
+  { tileRows: 64, tileColumns: 32, partRows: 16, partColumns: 32, slice: 64 },
+  { tileRows: 64, tileColumns: 16, partRows: 16, partColumns: 16, slice: 64 },
+];
+
+/** Workgroups that fill a large GPU, two for each multiprocessor. */
+const workgroupsWanted = 256;
+
+export function matmulWide(
+  context: KernelContext,
+  units: MatrixUnits,
+  product: HalvesProduct,
+  tuning: WideTuning = defaultTuning(context, units, product),
+): void {
+  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
+  const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
+  const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
+  invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
+  launch(context, matmulWideKernel, {
+    shader: `matmul_wide.${w.dtype}` as ShaderName,
+    constants: [
+      subgroups * units.lanes,
+      units.lanes,
+      tileRows,
+      tileColumns,
+      partRows,
+      partColumns,
+      slice,
+      units.rows,
+      units.columns,
+      units.depth,
+    ],
+    subgroupSize: units.subgroupSize,
+    parameters: {
+      w,
+      x,
+      y,
+      step,
+      rows: w.rows,
+      width: w.columns,
+      flags: productFlags(product),
+      ...(bias && { bias: bias.data }),
+      ...(rowSwitch && { rowSwitch }),
+    },
+    // Neighbours share weights.
+    groups: [ceilDiv(rowCapacity, tileColumns), ceilDiv(w.rows, tileRows)],
+    label: w.name,
+  });
+}
+
+/** The largest tiles that no column leaves half empty and that give everyone something to do. */
+function defaultTuning(
+  { capabilities }: KernelContext,
+  units: MatrixUnits,
+  { w, rowCapacity }: HalvesProduct,
+): WideTuning {
+  const fitting = tunings.filter(
+    (tuning) =>
+      sharedBytes(units, tuning) <= capabilities.limits.sharedMemoryBytes &&
+      (tuning.tileColumns <= rowCapacity || tuning.tileColumns === 16),
+  );
+  const workgroups = ({ tileRows, tileColumns }: WideTuning) =>
+    ceilDiv(w.rows, tileRows) * ceilDiv(rowCapacity, tileColumns);
+  const columns = Math.max(...fitting.map(({ tileColumns }) => tileColumns));
+  const spread = fitting.filter(({ tileColumns }) => tileColumns >= Math.min(columns, 64));
+  const chosen = spread.find((tuning) => workgroups(tuning) >= workgroupsWanted) ?? spread.at(-1);
+  invariant(chosen !== undefined, `matmul ${w.name}: no tile fits`);
+  return chosen;
+}
+
+function sharedBytes({ rows, columns, lanes }: MatrixUnits, tuning: WideTuning): number {
+  const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
+  const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
+  invariant(subgroups * lanes <= 1024, `${subgroups} subgroups of ${lanes}`);
+  return (tileRows + tileColumns) * (slice / 8 + 1) * 16 + subgroups * rows * columns * 4;
+}

@@ -1,0 +1,199 @@
+/** Activations as halves, and products on matrix units of every type that they take. */
+import { dequantize } from "../../tensor/dequantize.ts";
+import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
+import { halfToFloat } from "../../tensor/half.ts";
+import type { BufferSlice } from "../../vulkan/buffer.ts";
+import { halve } from "../halve.ts";
+import type { KernelContext } from "../kernel.ts";
+import type { HalvesProduct } from "../matmul-halves.ts";
+import { matmulNarrow, type NarrowTuning } from "../matmul-narrow.ts";
+import { matmulWide, type WideTuning } from "../matmul-wide.ts";
+import { matrixUnitsOf, type MatrixUnits } from "../matrix-units.ts";
+import { reductions, relativeError, type VerifyCase } from "./case.ts";
+import { Random, randomBlocks } from "./random.ts";
+import { matmulReference, rmsNormReference } from "./reference.ts";
+import { plainRows, uploadStep } from "./step-input.ts";
+import type { Workbench } from "./workbench.ts";
+
+const epsilon = 1e-5;
+
+/** Half a unit in the last place of 1, relative to uniform values of which a third are zeros. */
+const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
+
+/** The values that rows of halves stand for. */
+function readHalves(bench: Workbench, y: BufferSlice, rows: number, width: number): Float32Array {
+  const floats = bench.read(y, rows * width);
+  const halves = new Uint16Array(floats.buffer);
+  return Float32Array.from({ length: rows * width }, (_, i) => {
+    const [row, column] = [Math.floor(i / width), i % width];
+    // Of the quads in the order 0 2 1 3.
+    const at = column - (column % 4) + [0, 2, 1, 3][column % 4]!;
+    const step = floats[row * width + width / 2] ?? Number.NaN;
+    return halfToFloat(halves[2 * row * width + at] ?? 0) * step;
+  });
+}
+
+interface HalveInput {
+  readonly variant: string;
+  readonly name: string;
+  readonly norm?: boolean;
+  readonly isInPlace?: boolean;
+  readonly magnitude: number;
+}
+
+const halveInputs: readonly HalveInput[] = [
+  { variant: "plain", name: "values beyond halves", magnitude: 1e9 },
+  { variant: "plain", name: "values below halves, in place", magnitude: 1e-12, isInPlace: true },
+  { variant: "normed", name: "values of some thousands", magnitude: 5000, norm: true },
+];
+
+function halveCase({ variant, name, norm, isInPlace, magnitude }: HalveInput): VerifyCase[] {
+  const width = 1136;
+  return reductions.map(({ variant: reduction, force, ...rest }) => ({
+    kernel: "halve",
+    variant: `${variant} ${reduction}`,
+    name: `3 of 4 rows, width ${width}, one of zeros, ${name}`,
+    bound: halfBound,
+    ...rest,
+    run(bench) {
+      const random = new Random(width);
+      const x = random.floats(4 * width, magnitude).fill(0, width, 2 * width);
+      const weight = random.floats(width).map((value) => (norm ? Math.sign(value) : 1));
+      const source = bench.upload(x);
+      const y = isInPlace ? source : bench.floats(4 * width);
+      const step = uploadStep(bench, plainRows(3), { capacity: 4 });
+      bench.run((context) =>
+        halve(
+          { ...context, force },
+          {
+            x: source,
+            y,
+            width,
+            step,
+            rowCapacity: 4,
+            ...(norm && { norm: { weight: bench.vector("norm", weight), epsilon } }),
+          },
+        ),
+      );
+      const expected = norm ? rmsNormReference(x, weight, epsilon) : x;
+      return relativeError(
+        readHalves(bench, y, 3, width),
+        Array.from(expected).slice(0, 3 * width),
+      );
+    },
+  }));
+}
+
+interface ProductInput {
+  readonly kernel: string;
+  readonly name: string;
+  readonly rows: number;
+  readonly columns: number;
+  readonly capacity: number;
+  /** The least values of a row; whole blocks are taken. */
+  readonly width: number;
+  /** The rows are the step's output rows, and the result is added to nothing and has no bias. */
+  readonly isBare?: boolean;
+  record(context: KernelContext, units: MatrixUnits, product: HalvesProduct): void;
+}
+
+function wide(name: string, input: Pick<ProductInput, "isBare">, tuning: WideTuning) {
+  const { tileRows, tileColumns } = tuning;
+  const [rows, columns] = [tileRows + 5, tileColumns + 3];
+  return {
+    kernel: "matmul_wide",
+    name: `${rows} rows, ${columns} of ${columns + 4} columns, ${name}`,
+    rows,
+    columns,
+    capacity: columns + 4,
+    width: 144,
+    record: (context, units, product) => matmulWide(context, units, product, tuning),
+    ...input,
+  } satisfies ProductInput;
+}
+
+function narrow(name: string, input: Pick<ProductInput, "isBare">, tuning: NarrowTuning) {
+  const [rows, columns] = [tuning.rows + 5, tuning.columns + 3];
+  return {
+    kernel: "matmul_narrow",
+    name: `${rows} rows, ${columns} of ${2 * tuning.columns} columns, ${name}`,
+    rows,
+    columns,
+    capacity: 2 * tuning.columns,
+    width: 144,
+    record: (context, units, product) => matmulNarrow(context, units, product, tuning),
+    ...input,
+  } satisfies ProductInput;
+}
+
+const small = { tileRows: 32, tileColumns: 16, partRows: 16, partColumns: 16, slice: 64 };
+
+/** Of every type. */
+const inputs: readonly ProductInput[] = [
+  wide("bias, added", {}, small),
+  narrow("bias, added", {}, { rows: 32, columns: 16, subgroups: 4, slice: 64 }),
+];
+
+const moreInputs: readonly ProductInput[] = [
+  wide("several subgroups each way", {}, { ...small, tileColumns: 32 }),
+  wide("high parts", { isBare: true }, { ...small, tileRows: 64, partRows: 32 }),
+  wide("long slices", {}, { ...small, slice: 128 }),
+  narrow("one subgroup", { isBare: true }, { rows: 32, columns: 32, subgroups: 1, slice: 64 }),
+  narrow("low tiles", {}, { rows: 16, columns: 32, subgroups: 2, slice: 128 }),
+];
+
+function productCase(dtype: DType, input: ProductInput): VerifyCase {
+  const { kernel, name, rows, columns, capacity, isBare = false } = input;
+  const blockValues = Math.max(blockFormats[dtype].blockValues, 16);
+  const width = Math.ceil(input.width / blockValues) * blockValues;
+  return {
+    kernel,
+    variant: dtype,
+    name: `${name}, width ${width}`,
+    // Weights are rounded to halves; scales and offsets before them.
+    bound: dtype === "F16" ? 2e-5 : 2e-3,
+    needs: "matrix units",
+    run(bench) {
+      const random = new Random(rows * 31 + width);
+      const data = randomBlocks(dtype, (rows * width) / blockFormats[dtype].blockValues, random);
+      // Halves hold these exactly.
+      const x = random.floats(capacity * width, 4).map((value) => Math.round(value * 64) / 64);
+      const offsets = random.floats(rows);
+      const before = random.floats(capacity * rows);
+      const y = isBare ? bench.floats(capacity * rows) : bench.upload(before);
+      const source = bench.upload(x);
+      const outputs = plainRows(columns).map((_, i) => i);
+      const step = uploadStep(bench, plainRows(isBare ? capacity : columns), { capacity, outputs });
+      bench.run((context) => {
+        const units = matrixUnitsOf(context.capabilities)!;
+        const shared = { x: source, step, rowCapacity: capacity };
+        halve(context, { ...shared, y: source, width });
+        input.record(context, units, {
+          ...shared,
+          w: bench.matrix("w", dtype, rows, width, data),
+          y,
+          ...(isBare
+            ? { outputs: true }
+            : { accumulate: true, bias: bench.vector("bias", offsets) }),
+        });
+      });
+      const expected = matmulReference(dequantize(dtype, data), x, rows, width, columns);
+      for (let i = 0; !isBare && i < expected.length; i++) {
+        expected[i] = (expected[i] ?? 0) + (offsets[i % rows] ?? 0) + (before[i] ?? 0);
+      }
+      return relativeError(bench.read(y, columns * rows), expected);
+    },
+  };
+}
+
+export const halvesCases: readonly VerifyCase[] = [
+  ...halveInputs.flatMap(halveCase),
+  ...dtypes
+    .filter((dtype) => dtype !== "F32")
+    .flatMap((dtype) => [
+      ...inputs.map((input) => productCase(dtype, input)),
+      ...(["F16", "Q4_K", "Q6_K", "Q8_0"].includes(dtype)
+        ? moreInputs.map((input) => productCase(dtype, input))
+        : []),
+    ]),
+];
