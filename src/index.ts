@@ -28,6 +28,7 @@ import type { UploadProgress } from "./model/upload.ts";
 import { cacheFolder } from "./paths.ts";
 import { createTokenizer, type EncodeOptions, type Tokenizer } from "./tokenizer/tokenizer.ts";
 import { Gpu } from "./vulkan/gpu.ts";
+import { Result, VulkanError } from "./vulkan/result.ts";
 
 export { UserError } from "./errors.ts";
 export { defaultSampling, type Sampling } from "./engine/sampling.ts";
@@ -109,6 +110,11 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     owned: opened.move(),
     loadMs: performance.now() - started,
   });
+}
+
+/** Whether an error means that the device is gone, with everything that was on it. */
+export function isDeviceLost(error: unknown): boolean {
+  return error instanceof VulkanError && error.result === Result.ERROR_DEVICE_LOST;
 }
 
 interface Parts {

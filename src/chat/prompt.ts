@@ -10,6 +10,8 @@ import { ChatTemplate } from "./template.ts";
 /** A model's template, or why another one stands in for it. */
 export interface ResolvedTemplate {
   readonly template: ChatTemplate;
+  /** What it was made from. */
+  readonly text: string;
   /** Where it came from. */
   readonly source: "given" | "model" | "fallback";
   /** What was wrong with the model's own, if it has one and it cannot be used. */
@@ -32,7 +34,8 @@ export function resolveTemplate(
   };
   if (given !== undefined) {
     try {
-      return { template: new ChatTemplate(given, variables), source: "given", problem: undefined };
+      const template = new ChatTemplate(given, variables);
+      return { template, text: given, source: "given", problem: undefined };
     } catch (error) {
       throw templateFailure(error);
     }
@@ -40,11 +43,12 @@ export function resolveTemplate(
   const own = metadata.string("tokenizer.chat_template");
   if (own === undefined) return undefined;
   try {
-    return { template: new ChatTemplate(own, variables), source: "model", problem: undefined };
+    const template = new ChatTemplate(own, variables);
+    return { template, text: own, source: "model", problem: undefined };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const template = new ChatTemplate(chatMlTemplate, variables);
-    return { template, source: "fallback", problem: error.message };
+    return { template, text: chatMlTemplate, source: "fallback", problem: error.message };
   }
 }
 
@@ -83,6 +87,6 @@ export function encodeRaw(tokenizer: Tokenizer, text: string): number[] {
 }
 
 /** BOS if the file says so; a template may have written it already. */
-function withBos({ addBos, bosId }: Tokenizer, ids: number[]): number[] {
+export function withBos({ addBos, bosId }: Tokenizer, ids: number[]): number[] {
   return addBos && bosId !== undefined && ids[0] !== bosId ? [bosId, ...ids] : ids;
 }

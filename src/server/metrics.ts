@@ -1,0 +1,104 @@
+/** Numbers for Prometheus. */
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { EngineHost } from "./engine-host.ts";
+import type { Finish } from "./protocol.ts";
+
+const latencyBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const tokenBuckets = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5];
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly requests = new Counter({
+    name: "zinc_requests_total",
+    help: "Requests that were answered, by route and status",
+    labelNames: ["route", "status"],
+    registers: [this.#registry],
+  });
+  readonly cancelled = this.#counter(
+    "zinc_requests_cancelled_total",
+    "Requests whose clients went away before they were answered",
+  );
+  readonly firstToken = this.#histogram(
+    "zinc_time_to_first_token_seconds",
+    "From a request to the first piece of its answer",
+    latencyBuckets,
+  );
+  readonly interToken = this.#histogram(
+    "zinc_inter_token_latency_seconds",
+    "From one piece of an answer to the next",
+    tokenBuckets,
+  );
+  readonly #queueWait = this.#histogram(
+    "zinc_queue_wait_seconds",
+    "From a request to its turn at the device",
+    latencyBuckets,
+  );
+  readonly #promptTokens = this.#counter("zinc_prompt_tokens_total", "Tokens of prompts");
+  readonly #cachedTokens = this.#counter(
+    "zinc_cached_prompt_tokens_total",
+    "Tokens of prompts that did not have to be computed",
+  );
+  readonly #madeTokens = this.#counter("zinc_generated_tokens_total", "Tokens of answers");
+
+  /** Gauges read the host when they are asked for. */
+  constructor(host: () => EngineHost) {
+    const gauges: readonly [string, string, () => number][] = [
+      ["zinc_ready", "1 if requests are served", () => (host().state === "ready" ? 1 : 0)],
+      [
+        "zinc_requests_running",
+        "Answers that are being made side by side",
+        () => host().jobCount - host().waitingCount,
+      ],
+      ["zinc_requests_waiting", "Answers that wait for their turn", () => host().waitingCount],
+      [
+        "zinc_engine_restarts_total",
+        "How often the device was lost or the engine died",
+        () => host().lostCount,
+      ],
+      [
+        "zinc_device_memory_bytes",
+        "Memory that is held on the device",
+        () => host().facts?.deviceBytes ?? 0,
+      ],
+      [
+        "zinc_context_tokens",
+        "Tokens that prompt and answer share",
+        () => host().facts?.contextTokens ?? 0,
+      ],
+      ["process_resident_memory_bytes", "Memory of the process", () => process.memoryUsage.rss()],
+    ];
+    for (const [name, help, read] of gauges) {
+      new Gauge({
+        name,
+        help,
+        registers: [this.#registry],
+        collect() {
+          this.set(read());
+        },
+      });
+    }
+  }
+
+  countAnswer({ promptTokens, cachedTokens, tokens, queueMs }: Finish): void {
+    this.#promptTokens.inc(promptTokens);
+    this.#cachedTokens.inc(cachedTokens);
+    this.#madeTokens.inc(tokens);
+    this.#queueWait.observe(queueMs / 1000);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  text(): Promise<string> {
+    return this.#registry.metrics();
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name, help, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({ name, help, buckets, registers: [this.#registry] });
+  }
+}

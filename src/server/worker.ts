@@ -1,0 +1,53 @@
+/** The Worker that owns the device. */
+import { formatOf } from "../chat/output/format.ts";
+import { isDeviceLost, load } from "../index.ts";
+import { EngineRoom, type LoadedModel } from "./engine-room.ts";
+import type { FromEngine, ModelOptions, ToEngine } from "./protocol.ts";
+import { SingleStream } from "./single-stream.ts";
+
+declare const self: Worker;
+
+async function loadModel(
+  options: ModelOptions,
+  tell: (message: FromEngine) => void,
+): Promise<LoadedModel> {
+  const { path, device, contextTokens, deterministic, template } = options;
+  const model = await load(path, {
+    device,
+    contextTokens,
+    deterministic,
+    template,
+    onWarning: (message) => tell({ type: "warning", message }),
+    onProgress: (progress) => tell({ type: "progress", ...progress }),
+  });
+  const { engine, config, tokenizer } = model;
+  const tokens = new SingleStream(engine);
+  return {
+    tokenizer,
+    template: model.template?.template,
+    format: formatOf(model.template?.text ?? "", tokenizer),
+    tokens,
+    contextTokens: model.contextTokens,
+    vocabularySize: config.vocabularySize,
+    facts: {
+      name: config.name,
+      architecture: config.architecture,
+      contextTokens: model.contextTokens,
+      trainedContextTokens: config.contextLength,
+      vocabularySize: config.vocabularySize,
+      deviceName: engine.gpu.device.capabilities.name,
+      deviceBytes: engine.deviceBytes,
+      loadMs: model.loadMs,
+      hasTokenizer: model.hasTokenizer,
+      template: model.template?.text,
+      templateSource: model.template?.source,
+      parallel: tokens.parallel,
+    },
+    close: () => model.close(),
+  };
+}
+
+const room = new EngineRoom({ load: loadModel, isDeviceLost }, (message) => self.postMessage(message));
+self.onmessage = ({ data }: MessageEvent<ToEngine>) => void room.receive(data);
+process.on("uncaughtException", (error) => room.lose(error));
+process.on("unhandledRejection", (error) => room.lose(error));
