@@ -21,6 +21,10 @@ const commands: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: "complete one prompt",
     load: async () => (await import("./cli/run.ts")).runCommand,
   },
+  chat: {
+    summary: "hold a conversation",
+    load: async () => (await import("./cli/chat.ts")).chatCommand,
+  },
   check: {
     summary: "look at driver, device and model, and test them",
     load: async () => (await import("./cli/check.ts")).checkCommand,
@@ -107,6 +111,7 @@ function help(): string {
     "",
     '  zinc -m model.gguf --prompt "Hello"    complete a prompt',
     '  zinc --prompt "Hello"                  the same with the small model inside zinc',
+    "  zinc chat                              hold a conversation",
     "  zinc --check                           is everything as it should be?",
     "",
     "Commands, each with --help:",

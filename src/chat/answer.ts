@@ -29,6 +29,32 @@ export interface Answer {
   readonly toolCalls: readonly ToolCall[];
 }
 
+/** An answer as a message of the conversation, in the shape of OpenAI's API. */
+export interface AssistantMessage {
+  readonly role: "assistant";
+  readonly content: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly type: "function";
+    readonly function: { readonly name: string; readonly arguments: string };
+  }[];
+}
+
+export function messageOf({ text, reasoning, toolCalls }: Answer): AssistantMessage {
+  const calls = toolCalls.map(({ id, name, arguments: json }) => ({
+    id,
+    type: "function" as const,
+    function: { name, arguments: json },
+  }));
+  return {
+    role: "assistant",
+    content: text,
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+}
+
 /** Puts the parts of an answer together. */
 export class AnswerCollector {
   #text = "";

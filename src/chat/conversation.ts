@@ -1,106 +1,82 @@
-/** From the messages of a conversation to token ids, and to how the answer will begin. */
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { answerStart, type AnswerStart } from "./output/answer-start.ts";
-import type { OutputFormat } from "./output/format.ts";
-import { withBos } from "./prompt.ts";
-import { TemplateError } from "./template-error.ts";
-import type { TemplateInput } from "./template-input.ts";
-import type { ChatTemplate } from "./template.ts";
+/** A conversation that grows: what was said, what was answered, and calls that wait for results. */
+import { messageOf, type Answer } from "./answer.ts";
+import type { ChatMessage } from "./messages.ts";
 
-/** What a conversation is rendered with. */
-export interface ConversationModel {
-  readonly tokenizer: Tokenizer;
-  readonly template: ChatTemplate;
-  readonly format: OutputFormat;
+/** A function that the model has called and whose result is still missing. */
+export interface OpenCall {
+  readonly id: string;
+  readonly name: string;
 }
 
-export interface EncodedConversation {
-  readonly tokens: readonly number[];
-  readonly start: AnswerStart;
-}
+export class Conversation {
+  /** What the model is told before all. */
+  system: string | undefined;
+  #messages: ChatMessage[] = [];
 
-/** The template refused a conversation. */
-export class RefusedConversation extends Error {
-  override readonly name = "RefusedConversation";
-  /** The message that it refused, if one of them can be told. */
-  readonly index: number | undefined;
-
-  constructor(cause: TemplateError, index: number | undefined) {
-    super(cause.message, { cause });
-    this.index = index;
+  constructor(system?: string) {
+    this.system = system;
   }
-}
 
-/**
- * The ids of a conversation, and behind them those of `prefix`, with which the answer begins. Throws
- * `RefusedConversation`.
- */
-export function encodeConversation(
-  { tokenizer, template, format }: ConversationModel,
-  input: TemplateInput,
-  prefix = "",
-): EncodedConversation {
-  const rendered = renderConversation(template, input);
-  const segments = [...rendered, ...(prefix === "" ? [] : [{ text: prefix, special: false }])];
-  return {
-    tokens: withBos(tokenizer, tokenizer.encode(segments)),
-    start: answerStart(format, segments),
-  };
-}
-
-/** The text of a conversation as `encodeConversation` reads it, cut where its origin changes. */
-export function renderConversation(template: ChatTemplate, input: TemplateInput) {
-  try {
-    return template.renderSegments(input);
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    // Some templates join the arguments of earlier calls as text, others look into them.
-    const spelled = withSpelledArguments(input);
-    try {
-      if (spelled !== input) return template.renderSegments(spelled);
-    } catch {
-      // What it said at first is about the conversation as it came.
-    }
-    throw new RefusedConversation(error, refusedIndex(template, input));
+  /** All of it, as a request has it. */
+  get messages(): readonly ChatMessage[] {
+    const { system } = this;
+    return system === undefined
+      ? [...this.#messages]
+      : [{ role: "system", content: system }, ...this.#messages];
   }
-}
 
-/** Longer conversations are not searched for the message that the template refuses. */
-const searchedMessagesMax = 64;
-
-/** The last message of the shortest beginning that the template refuses. */
-function refusedIndex(template: ChatTemplate, input: TemplateInput): number | undefined {
-  const { messages = [] } = input;
-  if (messages.length > searchedMessagesMax) return undefined;
-  for (let count = 1; count <= messages.length; count++) {
-    try {
-      template.render({ ...input, messages: messages.slice(0, count) });
-    } catch {
-      return count - 1;
-    }
+  /** Messages without the system's. */
+  get length(): number {
+    return this.#messages.length;
   }
-  return undefined;
-}
 
-interface CallOfHistory {
-  readonly function?: { readonly arguments?: unknown };
-}
+  /** The calls of the last answer that have no result yet, in order. */
+  get openCalls(): readonly OpenCall[] {
+    const at = this.#messages.findLastIndex(({ role }) => role === "assistant");
+    const calls = (this.#messages[at]?.tool_calls ?? []) as readonly {
+      readonly id: string;
+      readonly function: { readonly name: string };
+    }[];
+    const results = this.#messages.length - at - 1;
+    return calls.slice(results).map(({ id, function: { name } }) => ({ id, name }));
+  }
 
-function withSpelledArguments(input: TemplateInput): TemplateInput {
-  const { messages = [] } = input;
-  const hasCalls = (message: unknown): message is { tool_calls: CallOfHistory[] } =>
-    typeof message === "object" && message !== null && "tool_calls" in message;
-  if (!messages.some(hasCalls)) return input;
-  const spelled = messages.map((message) =>
-    hasCalls(message)
-      ? { ...message, tool_calls: message.tool_calls.map(withSpelledArgument) }
-      : message,
-  );
-  return { ...input, messages: spelled };
-}
+  /** The result of the first open call if there is one, else a question. */
+  say(text: string): void {
+    const [call] = this.openCalls;
+    this.#messages.push(
+      call === undefined
+        ? { role: "user", content: text }
+        : { role: "tool", tool_call_id: call.id, name: call.name, content: text },
+    );
+  }
 
-function withSpelledArgument(call: CallOfHistory): CallOfHistory {
-  const { arguments: value } = call.function ?? {};
-  if (value === undefined || typeof value === "string") return call;
-  return { ...call, function: { ...call.function, arguments: JSON.stringify(value) } };
+  answer(answer: Answer): void {
+    this.#messages.push({ ...messageOf(answer) });
+  }
+
+  /** Takes back what was said last. */
+  unsay(): void {
+    this.#messages.pop();
+  }
+
+  /** Takes back all behind the last question. False if there is no question. */
+  retract(): boolean {
+    const at = this.#messages.findLastIndex(({ role }) => role === "user");
+    this.#messages = this.#messages.slice(0, at + 1);
+    return at >= 0;
+  }
+
+  /** Forgets everything but the system's message. */
+  clear(): void {
+    this.#messages = [];
+  }
+
+  /** Goes on with another conversation; a system message at its start replaces the present one. */
+  replace(messages: readonly ChatMessage[]): void {
+    const [first, ...rest] = messages;
+    const hasSystem = first?.role === "system" && typeof first.content === "string";
+    this.system = hasSystem ? String(first.content) : undefined;
+    this.#messages = hasSystem ? rest : [...messages];
+  }
 }

@@ -2,9 +2,6 @@
  * One text in the making, as the library's users see it: pieces to iterate over, and a result in
  * the end.
  */
-import { encodeChat, encodeRaw } from "./prompt.ts";
-import { StopStrings } from "./stop-strings.ts";
-import type { ChatTemplate } from "./template.ts";
 import type { Engine } from "../engine/engine.ts";
 import { generateTokens, type FinishReason } from "../engine/generation.ts";
 import { HostSampler } from "../engine/sampler.ts";
@@ -12,6 +9,8 @@ import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import type { Sequence } from "../engine/sequence.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Answer } from "./answer.ts";
+import type { TokenReader } from "./token-reader.ts";
 
 /** Text, or token ids as they are. */
 export type Prompt = string | { readonly tokens: readonly number[] };
@@ -30,11 +29,11 @@ export type GenerateOptions = { readonly [K in keyof Sampling]?: Sampling[K] | u
   readonly now?: (() => Date) | undefined;
 };
 
-export interface GenerationResult {
-  readonly text: string;
+export interface GenerationResult extends Answer {
   readonly tokens: readonly number[];
   readonly promptTokens: number;
-  readonly finishReason: FinishReason;
+  /** "tool_calls" if the model waits for the results of functions. */
+  readonly finishReason: FinishReason | "tool_calls";
   readonly prefillMs: number;
   /** From the first token to the last. */
   readonly decodeMs: number;
@@ -47,52 +46,48 @@ export interface Turn {
   release(): void;
 }
 
-export class Generation implements AsyncIterable<string> {
-  readonly #engine: Engine;
-  readonly #tokenizer: Tokenizer | undefined;
+/** What a text is made of, and how its tokens are read. */
+export interface GenerationInput<Piece> {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly prompt: readonly number[];
+  readonly reader: TokenReader<Piece>;
+  readonly turn: Turn;
+}
+
+export class Generation<Piece = string> implements AsyncIterable<Piece> {
+  readonly #input: GenerationInput<Piece>;
   readonly #options: GenerateOptions;
-  readonly #prompt: readonly number[];
   readonly #sampling: Sampling;
-  readonly #turn: Turn;
   #started = false;
   #result: GenerationResult | undefined;
 
   /** Throws a "usage" error for a prompt that is empty or too long, or parameters out of range. */
-  constructor(
-    engine: Engine,
-    tokenizer: Tokenizer | undefined,
-    template: ChatTemplate | undefined,
-    prompt: Prompt,
-    options: GenerateOptions,
-    turn: Turn,
-  ) {
-    this.#engine = engine;
-    this.#tokenizer = tokenizer;
+  constructor(input: GenerationInput<Piece>, options: GenerateOptions) {
+    this.#input = input;
     this.#options = options;
-    this.#turn = turn;
     if (options.maxTokens !== undefined) requireCount("maxTokens", options.maxTokens, 0);
     this.#sampling = completeSampling(options);
-    requireTokens(engine, this.#sampling.logitBias.keys());
-    this.#prompt = encodePrompt(engine, tokenizer, template, prompt, options);
+    requireTokens(input.engine, this.#sampling.logitBias.keys());
+    requirePrompt(input.engine, input.prompt);
   }
 
   get promptTokens(): number {
-    return this.#prompt.length;
+    return this.#input.prompt.length;
   }
 
-  /**
-   * The pieces of text as they come; whole characters, and nothing that belongs to a stop string.
-   */
-  async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
+  /** The pieces as they come; whole characters, and nothing that belongs to a stop string. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void> {
+    const { engine, turn } = this.#input;
     if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
-    const closing = this.#turn.acquire();
+    const closing = turn.acquire();
     this.#started = true;
-    const sequence = this.#engine.createSequence();
+    const sequence = engine.createSequence();
     try {
       yield* this.#pieces(sequence, closing);
     } finally {
-      this.#engine.release(sequence);
-      this.#turn.release();
+      engine.release(sequence);
+      turn.release();
     }
   }
 
@@ -103,69 +98,51 @@ export class Generation implements AsyncIterable<string> {
     return this.#result;
   }
 
-  async *#pieces(sequence: Sequence, closing: AbortSignal): AsyncGenerator<string, void> {
-    const { stop = [], ignoreEos = false, signal = closing } = this.#options;
+  async *#pieces(sequence: Sequence, closing: AbortSignal): AsyncGenerator<Piece, void> {
+    const { engine, tokenizer, prompt, reader } = this.#input;
+    const { ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
     let prefilled = started;
     const tokens: number[] = [];
-    const decoder = this.#tokenizer?.decoder();
-    const stops = new StopStrings(stop);
-    let text = "";
-    const loop = generateTokens(this.#engine, sequence, this.#prompt, {
+    const loop = generateTokens(engine, sequence, prompt, {
       sampler: new HostSampler(this.#sampling),
       maxTokens: this.#maxTokens(),
-      endTokens: ignoreEos ? new Set() : (this.#tokenizer?.endOfGeneration ?? new Set()),
+      endTokens: ignoreEos ? new Set() : (tokenizer?.endOfGeneration ?? new Set()),
       signal: AbortSignal.any([signal, closing]),
       onPrefill: () => {
         prefilled = performance.now();
       },
     });
     let finishReason: FinishReason = "stop";
-    for (;;) {
+    while (!reader.isStopped) {
       const next = await loop.next();
       if (next.done === true) {
         finishReason = next.value;
         break;
       }
       tokens.push(next.value);
-      const piece = stops.push(decoder?.push(next.value) ?? "");
-      text += piece;
-      if (piece !== "") yield piece;
-      if (stops.stopped) break;
+      yield* reader.push(next.value);
     }
     const end = performance.now();
-    const rest = stops.push(decoder?.flush() ?? "") + stops.flush();
-    text += rest;
+    const rest = reader.end();
+    const { answer } = reader;
+    const isCall = finishReason === "stop" && answer.toolCalls.length > 0;
     this.#result = {
-      text,
+      ...answer,
       tokens,
-      finishReason,
-      promptTokens: this.#prompt.length,
+      finishReason: isCall ? "tool_calls" : finishReason,
+      promptTokens: prompt.length,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
     };
-    if (rest !== "") yield rest;
+    yield* rest;
   }
 
   #maxTokens(): number {
-    const room = this.#engine.plan.contextTokens - this.#prompt.length + 1;
+    const { engine, prompt } = this.#input;
+    const room = engine.plan.contextTokens - prompt.length + 1;
     return Math.min(this.#options.maxTokens ?? room, room);
   }
-}
-
-function encodePrompt(
-  engine: Engine,
-  tokenizer: Tokenizer | undefined,
-  template: ChatTemplate | undefined,
-  prompt: Prompt,
-  { raw = false, now }: GenerateOptions,
-): readonly number[] {
-  const tokens =
-    typeof prompt === "string"
-      ? encodeText(requireTokenizer(tokenizer), raw ? undefined : template, prompt, now)
-      : prompt.tokens;
-  requirePrompt(engine, tokens);
-  return tokens;
 }
 
 /** Throws a "usage" error for ids that the model cannot be fed: none, foreign, or too many. */
@@ -199,23 +176,6 @@ function requireTokens(engine: Engine, ids: Iterable<number>): void {
   }
 }
 
-function encodeText(
-  tokenizer: Tokenizer,
-  template: ChatTemplate | undefined,
-  text: string,
-  now?: () => Date,
-): number[] {
-  if (text === "") throw emptyPrompt();
-  if (template === undefined) return encodeRaw(tokenizer, text);
-  const messages = [{ role: "user", content: text }];
-  return encodeChat(tokenizer, template, { messages, add_generation_prompt: true }, now);
-}
-
 function emptyPrompt(): UserError {
   return new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
-}
-
-function requireTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
-  if (tokenizer !== undefined) return tokenizer;
-  throw new UserError("model", "the model file has no tokenizer", "feed ids with --tokens 1,2,3");
 }

@@ -3,15 +3,13 @@ import { UserError } from "../errors.ts";
 import type { Metadata } from "../gguf/metadata.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { chatMlTemplate } from "./chatml.ts";
+import type { Segment } from "./jinja/text.ts";
 import { TemplateError } from "./template-error.ts";
-import type { TemplateInput } from "./template-input.ts";
 import { ChatTemplate } from "./template.ts";
 
 /** A model's template, or why another one stands in for it. */
 export interface ResolvedTemplate {
   readonly template: ChatTemplate;
-  /** What it was made from. */
-  readonly text: string;
   /** Where it came from. */
   readonly source: "given" | "model" | "fallback";
   /** What was wrong with the model's own, if it has one and it cannot be used. */
@@ -34,8 +32,7 @@ export function resolveTemplate(
   };
   if (given !== undefined) {
     try {
-      const template = new ChatTemplate(given, variables);
-      return { template, text: given, source: "given", problem: undefined };
+      return { template: new ChatTemplate(given, variables), source: "given", problem: undefined };
     } catch (error) {
       throw templateFailure(error);
     }
@@ -43,12 +40,11 @@ export function resolveTemplate(
   const own = metadata.string("tokenizer.chat_template");
   if (own === undefined) return undefined;
   try {
-    const template = new ChatTemplate(own, variables);
-    return { template, text: own, source: "model", problem: undefined };
+    return { template: new ChatTemplate(own, variables), source: "model", problem: undefined };
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     const template = new ChatTemplate(chatMlTemplate, variables);
-    return { template, text: chatMlTemplate, source: "fallback", problem: error.message };
+    return { template, source: "fallback", problem: error.message };
   }
 }
 
@@ -66,19 +62,9 @@ export function templateFailure(
   return new UserError("usage", `the chat template refused this: ${error.message}${place}`, remedy);
 }
 
-/** The ids of a conversation as the template renders it; user text never becomes special tokens. */
-export function encodeChat(
-  tokenizer: Tokenizer,
-  template: ChatTemplate,
-  input: TemplateInput,
-  now?: () => Date,
-): number[] {
-  try {
-    const segments = template.renderSegments(input, now === undefined ? {} : { now });
-    return withBos(tokenizer, tokenizer.encode(segments));
-  } catch (error) {
-    throw templateFailure(error);
-  }
+/** The ids of a rendered template; user text never becomes special tokens. */
+export function encodeSegments(tokenizer: Tokenizer, segments: readonly Segment[]): number[] {
+  return withBos(tokenizer, tokenizer.encode(segments));
 }
 
 /** The ids of a text as it stands, special tokens included. */
@@ -87,6 +73,6 @@ export function encodeRaw(tokenizer: Tokenizer, text: string): number[] {
 }
 
 /** BOS if the file says so; a template may have written it already. */
-export function withBos({ addBos, bosId }: Tokenizer, ids: number[]): number[] {
+function withBos({ addBos, bosId }: Tokenizer, ids: number[]): number[] {
   return addBos && bosId !== undefined && ids[0] !== bosId ? [bosId, ...ids] : ids;
 }

@@ -1,4 +1,5 @@
 /** Ends a streamed text at the first of some strings, wherever the pieces are cut. */
+import { partialLength } from "./partial-match.ts";
 
 export class StopStrings {
   readonly #stops: readonly string[];
@@ -30,7 +31,7 @@ export class StopStrings {
       .filter(({ at }) => at >= 0)
       .toSorted((a, b) => a.at - b.at);
     this.#matched = first?.stop;
-    const end = first?.at ?? text.length - this.#heldLength(text);
+    const end = first?.at ?? text.length - partialLength(text, this.#stops);
     this.#held = first === undefined ? text.slice(end) : "";
     return text.slice(0, end);
   }
@@ -40,15 +41,5 @@ export class StopStrings {
     const held = this.#held;
     this.#held = "";
     return held;
-  }
-
-  /** Length of the longest end of the text with which a stop string begins. */
-  #heldLength(text: string): number {
-    const longest = Math.max(0, ...this.#stops.map((stop) => stop.length - 1));
-    for (let length = Math.min(longest, text.length); length > 0; length--) {
-      const tail = text.slice(text.length - length);
-      if (this.#stops.some((stop) => stop.startsWith(tail))) return length;
-    }
-    return 0;
   }
 }

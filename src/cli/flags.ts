@@ -64,6 +64,15 @@ export const promptFlags = {
   template: text("file", "a chat template (Jinja) instead of the model's own"),
 } as const;
 
+export const chatFlags = {
+  system: text("text", "what the model is told before all else"),
+  think: oneOf(
+    ["on", "off", "auto"],
+    "think before the answer; auto leaves it to the model (default)",
+  ),
+  tools: text("file", "functions that the model may call, as a list in JSON"),
+} as const;
+
 export const outputFlags = {
   json: toggle("print one JSON object instead of text"),
   quiet: toggle("nothing on stderr but errors", { alias: "q" }),

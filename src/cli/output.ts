@@ -24,6 +24,10 @@ export function setQuiet(on: boolean): void {
   quiet = on;
 }
 
+export function isQuiet(): boolean {
+  return quiet;
+}
+
 /** Each stream is judged by itself. */
 export function colorize(stream: "stdout" | "stderr"): boolean {
   return wantsColor(colorMode, process.env, process[stream].isTTY === true);

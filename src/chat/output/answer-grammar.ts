@@ -1,20 +1,12 @@
 /** The grammar of an answer: thoughts, text and calls, told apart by marks. */
+import type { AnswerStart } from "./answer-start.ts";
 import type { Calls } from "./call.ts";
 import type { OutputFormat, Pair } from "./format.ts";
 import { readHarmony } from "./harmony.ts";
 import { isSpace, type Reading } from "./input.ts";
 import { readPlainCalls } from "./plain-call.ts";
 
-/** What the prompt has begun, or finished, of the answer. */
-export interface AnswerStart {
-  /** The thought that it has opened. */
-  readonly thought?: Pair;
-  /** It holds the whole thought, or an empty one: the model is not to think. */
-  readonly isThoughtClosed: boolean;
-  /** The header of the first message, where answers consist of messages. */
-  readonly header: string;
-}
-
+/** Returns at the end of the answer, which is not always the end of what the model writes. */
 export function* readAnswer(
   calls: Calls,
   format: OutputFormat,
@@ -43,7 +35,8 @@ export function* readAnswer(
     const syntax = syntaxes.find(({ open }) => open === mark);
     const thought = thoughts.find(({ open }) => open === mark);
     if (syntax !== undefined) {
-      yield* calls.attempt(mark, syntax.parse);
+      const isWhole = yield* calls.attempt(mark, syntax.parse, syntax.marks);
+      if (isWhole && syntax.endsAnswer === true) return;
     } else {
       out.mark();
       if (thought !== undefined) yield* readThought(calls, thought);

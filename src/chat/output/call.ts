@@ -1,4 +1,4 @@
-/** What the parsers of calls share: where they read, where they write, and which tools there are. */
+/** What the parsers of calls share: where they read and write, and which tools there are. */
 import { Malformed, type AnswerInput, type Reading } from "./input.ts";
 import type { ToolSchemas } from "./tool-schemas.ts";
 import type { PartWriter } from "./writer.ts";
@@ -41,9 +41,10 @@ export class Calls {
 
   /**
    * Parses calls behind a mark that was read. What does not follow the syntax, or is cut off, comes
-   * out as text: from the mark on, or from the end of the last call that was whole.
+   * out as text: from the mark on, or from the end of the last call that was whole. So do the
+   * other `marks` of the syntax then. Returns whether all was well.
    */
-  *attempt(mark: string, parse: CallParser): Reading {
+  *attempt(mark: string, parse: CallParser, marks: readonly string[] = []): Reading<boolean> {
     this.#space = this.out.mark();
     this.input.startRecord(mark);
     try {
@@ -52,9 +53,14 @@ export class Calls {
       if (!(error instanceof Malformed)) throw error;
       if (this.#isOpen) this.out.callBroken();
       this.#isOpen = false;
+      this.input.show(marks);
       const { record } = this.input;
-      if (record.trim() !== "") return this.out.plain(this.#space + record);
+      if (record.trim() !== "") {
+        this.out.plain(this.#space + record);
+        return false;
+      }
     }
     this.out.mark();
+    return true;
   }
 }

@@ -49,17 +49,6 @@ export interface OutputFormat {
   readonly hidden: ReadonlySet<string>;
 }
 
-/** All of an answer is text. */
-export const plainFormat: OutputFormat = {
-  thoughts: [],
-  wrappers: [],
-  calls: [],
-  hasPlainCalls: false,
-  isHarmony: false,
-  tokens: new Map(),
-  hidden: new Set(),
-};
-
 const thoughts: readonly Pair[] = [
   { open: "<think>", close: "</think>" },
   { open: "<|START_THINKING|>", close: "<|END_THINKING|>" },

@@ -35,7 +35,7 @@ export function* readHarmony(calls: Calls, begun: string): Reading {
 function* readHeader({ input, out }: Calls, before: string): Reading<string | undefined> {
   for (let begun = before; ; begun = "") {
     let header = "";
-    const mark = yield* input.until([message, ...ends], (text) => (header += text));
+    const mark = yield* input.until([message, ...ends], (text) => (header += text), "kept");
     if (mark === message) return header;
     // Half a header is nobody's text, unless a call would be lost. Others have forgotten theirs.
     const isHeader = /^\s*(?:assistant|<\|channel\|>)/.test(begun + header);

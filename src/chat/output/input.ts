@@ -22,7 +22,7 @@ type Unit = string;
 
 export class AnswerInput {
   readonly #tokens: ReadonlySet<string>;
-  readonly #hidden: ReadonlySet<string>;
+  readonly #hidden: Set<string>;
   /** Pieces of text, or marks. */
   readonly #queue: { readonly text: string; readonly isMark: boolean; at: number }[] = [];
   #isEnded = false;
@@ -36,7 +36,7 @@ export class AnswerInput {
    */
   constructor(tokens: ReadonlySet<string>, hidden: ReadonlySet<string>) {
     this.#tokens = tokens;
-    this.#hidden = hidden;
+    this.#hidden = new Set(hidden);
   }
 
   push(piece: string): void {
@@ -115,9 +115,13 @@ export class AnswerInput {
   /**
    * Reads on to the first of some strings, and returns it, or undefined at the end of the answer.
    * The text before it is handed over as soon as it is certain. Of strings that end at the same
-   * place the longest counts.
+   * place the longest counts. Hidden marks are left out of the text, or not.
    */
-  *until(strings: readonly string[], onText: (text: string) => void): Reading<string | undefined> {
+  *until(
+    strings: readonly string[],
+    onText: (text: string) => void,
+    hidden: "left out" | "kept" = "left out",
+  ): Reading<string | undefined> {
     const spelled = strings
       .filter((string) => !this.#tokens.has(string))
       .toSorted((a, b) => b.length - a.length);
@@ -127,7 +131,7 @@ export class AnswerInput {
         if (held !== "") onText(held);
         if (unit === undefined || strings.includes(unit)) return unit;
         held = "";
-        if (!this.isHidden(unit)) onText(unit);
+        if (hidden === "kept" || !this.isHidden(unit)) onText(unit);
         continue;
       }
       held += unit;
@@ -156,6 +160,11 @@ export class AnswerInput {
   /** A mark that is structure and no text, as the tokenizer sees it. */
   isHidden(mark: string): boolean {
     return this.#hidden.has(mark);
+  }
+
+  /** What these marks stand around is no structure after all: from here on they are text. */
+  show(marks: readonly string[]): void {
+    for (const mark of marks) this.#hidden.delete(mark);
   }
 
   #pushHalf(): void {

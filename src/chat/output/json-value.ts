@@ -7,7 +7,7 @@ const depthMax = 100;
 /** Words and numbers. */
 export const jsonLiteral = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-/** What comes out is JSON: bare line ends and the like in strings, which models write, are escaped. */
+/** What comes out is JSON: bare line ends in strings, which models write, are escaped. */
 export function* readJson(input: AnswerInput, emit: (text: string) => void, depth = 0): Reading {
   if (depth > depthMax) throw new Malformed("nested too deeply");
   const first = yield* input.peek();

@@ -1,4 +1,4 @@
-/** Calls of which the name is the key: `[{"get_weather": {"city": "Paris"}}]`, as Apertus writes them. */
+/** Calls whose name is the key, as Apertus has them: `[{"get_weather": {"city": "Paris"}}]`. */
 import type { Calls } from "./call.ts";
 import type { Reading } from "./input.ts";
 import { readArguments, readCallList } from "./json-call.ts";

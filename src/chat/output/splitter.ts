@@ -1,6 +1,7 @@
 /** Splits an answer into its parts while it comes. */
 import type { Part } from "../answer.ts";
-import { readAnswer, type AnswerStart } from "./answer-grammar.ts";
+import { readAnswer } from "./answer-grammar.ts";
+import { freshStart, type AnswerStart } from "./answer-start.ts";
 import { Calls } from "./call.ts";
 import type { OutputFormat } from "./format.ts";
 import { AnswerInput, type Reading } from "./input.ts";
@@ -23,6 +24,7 @@ export class OutputSplitter {
   readonly #input: AnswerInput;
   readonly #out: PartWriter;
   readonly #reading: Reading;
+  #isComplete = false;
 
   constructor(format: OutputFormat, options: SplitOptions = {}) {
     const { start = freshStart, tools = [], calls = true, newId = randomCallId } = options;
@@ -54,13 +56,16 @@ export class OutputSplitter {
     return [...parts, ...this.#out.take()];
   }
 
+  /** Whether the answer is over, whatever the model still writes: it waits for results of calls. */
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
   #read(): Part[] {
-    this.#reading.next();
+    this.#isComplete = this.#reading.next().done === true;
     return this.#out.take();
   }
 }
-
-const freshStart: AnswerStart = { isThoughtClosed: false, header: "" };
 
 function randomCallId(): string {
   return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;

@@ -1,4 +1,4 @@
-/** What is known of the tools that were offered: which there are, and what their parameters take. */
+/** What is known of the tools that were offered: their names, and what their parameters take. */
 
 /** The types of JSON, with integers among the numbers. */
 type JsonType = "string" | "number" | "boolean" | "null" | "object" | "array";
@@ -9,7 +9,7 @@ export class ToolSchemas {
   /** Name → the schemas of its parameters. */
   readonly #tools = new Map<string, Readonly<Record<string, unknown>>>();
 
-  /** Tools as a request brings them, `{"type": "function", "function": {…}}`; others are passed over. */
+  /** As a request brings them, `{"type": "function", "function": {…}}`; others are passed over. */
   constructor(tools: readonly unknown[]) {
     for (const tool of tools) {
       const definition = recordOf(recordOf(tool)["function"] ?? tool);

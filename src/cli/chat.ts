@@ -1,0 +1,95 @@
+/** `zinc chat`: a conversation in the terminal, or over a pipe with a message on each line. */
+import { UserError } from "../errors.ts";
+import { isCommand, runCommand } from "./chat/commands.ts";
+import { LineInput } from "./chat/line-input.ts";
+import { ChatSession } from "./chat/session.ts";
+import { clock } from "./clock.ts";
+import { command } from "./command.ts";
+import {
+  chatFlags,
+  contextFlags,
+  deviceFlags,
+  modelFlags,
+  outputFlags,
+  promptFlags,
+  samplingFlags,
+} from "./flags.ts";
+import { describeLoaded, generateOptions, loadModel } from "./model-options.ts";
+import { note, printError, setQuiet } from "./output.ts";
+import { signalExitCode } from "./signals.ts";
+import { Editor, type Input } from "./terminal/editor.ts";
+import { readTools } from "./tools-file.ts";
+
+/** Where messages come from. */
+interface Source {
+  read(prompt: string): Promise<Input>;
+}
+
+export const chatCommand = command({
+  name: "chat",
+  summary: "Hold a conversation; /help in it lists its commands",
+  flags: {
+    ...modelFlags,
+    ...chatFlags,
+    template: promptFlags.template,
+    ...samplingFlags,
+    ...contextFlags,
+    ...deviceFlags,
+    quiet: outputFlags.quiet,
+  },
+  remedy: "say it in the conversation, or pipe it in",
+  async run(values) {
+    setQuiet(values.quiet === true);
+    const generate = { ...generateOptions(values), now: clock() };
+    const tools = values.tools === undefined ? [] : await readTools(values.tools);
+    using model = await loadModel(values);
+    const { system, think: thinking } = values;
+    const session = new ChatSession(model, { system, thinking, tools, generate });
+    describeLoaded(model);
+    const isTerminal = process.stdin.isTTY === true;
+    if (isTerminal) note("/help lists the commands, Ctrl+D leaves");
+    const code = await converse(session, openSource(isTerminal), isTerminal);
+    return signalExitCode() ?? code;
+  },
+});
+
+/** Messages are edited where that can be drawn. */
+function openSource(isTerminal: boolean): Source {
+  const canDraw = process.stderr.isTTY === true && process.env["TERM"] !== "dumb";
+  if (isTerminal && canDraw) return new Editor();
+  return new LineInput(process.stdin, isTerminal);
+}
+
+/** Returns the exit code. At a terminal what fails can be said again; in a script it counts. */
+async function converse(
+  session: ChatSession,
+  source: Source,
+  isTerminal: boolean,
+): Promise<number> {
+  let code = 0;
+  for (let isWarned = false; ;) {
+    const input = await source.read(session.prompt);
+    if (input.type === "end") return code;
+    if (input.type === "interrupt") {
+      if (isWarned) return 130;
+      isWarned = true;
+      note("Ctrl+C once more leaves, as Ctrl+D does");
+      continue;
+    }
+    try {
+      if ((await obey(session, input.text)) === "leave") return code;
+    } catch (error) {
+      if (!(error instanceof UserError) || error.kind !== "usage") throw error;
+      printError(error.text);
+      if (!isTerminal) code = 2;
+    }
+    isWarned = session.isInterrupted;
+    if (signalExitCode() !== undefined) return code;
+  }
+}
+
+async function obey(session: ChatSession, message: string): Promise<"leave" | void> {
+  if (message.trim() === "") return undefined;
+  if (isCommand(message)) return runCommand(session, message);
+  return session.say(message.replace(/^\/\//, "/"));
+}
