@@ -145,7 +145,8 @@ function writeShaders(modules: ReadonlyMap<string, Uint8Array>): void {
 async function compileBinary(output: string, target?: string): Promise<void> {
   mkdirSync(join(root, "dist"), { recursive: true });
   const result = await Bun.build({
-    entrypoints: [join(root, "src/cli.ts")],
+    // A Worker's file is found in the executable only if it is an entry of its own.
+    entrypoints: [join(root, "src/cli.ts"), join(root, "src/server/worker.ts")],
     minify: { whitespace: true, syntax: true, identifiers: false },
     define: { "process.env.ZINC_BUILD": JSON.stringify(buildName()) },
     compile: {

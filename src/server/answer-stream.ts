@@ -1,12 +1,10 @@
 /** One text in the making, on the engine's side: from a request to pieces of an answer. */
-import { encodeConversation, RefusedConversation } from "../chat/conversation.ts";
+import { AnswerReader } from "../chat/answer-reader.ts";
 import type { Part } from "../chat/answer.ts";
+import { chatPrompt, type ChatFormat, type ChatRequest } from "../chat/chat-prompt.ts";
 import type { AnswerStart } from "../chat/output/answer-start.ts";
-import { plainFormat, type OutputFormat } from "../chat/output/format.ts";
-import { OutputSplitter } from "../chat/output/splitter.ts";
+import { formatOf } from "../chat/output/format.ts";
 import { encodeRaw } from "../chat/prompt.ts";
-import { StopStrings } from "../chat/stop-strings.ts";
-import type { ChatTemplate } from "../chat/template.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
@@ -15,12 +13,14 @@ import { Refusal } from "./problem.ts";
 import type { Finish, LogprobEntry, Piece, TokenLogprob, Work } from "./protocol.ts";
 import type { MadeToken, ScoredToken, TokenMask, TokenSource } from "./token-source.ts";
 
+/** Of a text that nothing is looked for in. */
+const plainFormat = formatOf("");
+
 /** A model as requests need it. */
 export interface ServedModel {
   readonly tokenizer: Tokenizer;
-  readonly template: ChatTemplate | undefined;
-  /** How its answers are marked. */
-  readonly format: OutputFormat;
+  /** Undefined for a model without a chat template. */
+  readonly chat: ChatFormat | undefined;
   readonly tokens: TokenSource;
   readonly contextTokens: number;
   readonly vocabularySize: number;
@@ -32,13 +32,10 @@ export class AnswerStream {
   readonly #work: Work;
   readonly #prompt: readonly number[];
   readonly #sampling: Sampling;
-  readonly #splitter: OutputSplitter;
-  readonly #stops: StopStrings;
+  readonly #reader: AnswerReader;
   readonly #mask: TokenMask | undefined;
-  /** Of tokens whose text is still held back, with where it begins. */
-  #logprobs: { readonly entry: LogprobEntry; readonly at: number }[] = [];
-  #madeLength = 0;
-  #passedLength = 0;
+  /** Of tokens whose text is still held back. */
+  #logprobs: LogprobEntry[] = [];
   #tokenCount = 0;
   #reasoningCount = 0;
   #isReasoning: boolean;
@@ -51,36 +48,28 @@ export class AnswerStream {
     this.#sampling = completeSampling(work.sampling);
     requireTokens(model, this.#sampling.logitBias.keys(), "logit_bias");
     const { tokens, start } = encodePrompt(model, work);
-    requirePrompt(model, tokens);
+    requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
     this.promptTokens = tokens.length;
-    this.#stops = new StopStrings(work.stop);
     this.#isReasoning = start?.thought !== undefined;
-    const { prompt } = work;
-    this.#splitter =
-      prompt.type === "chat"
-        ? new OutputSplitter(model.format, { start, tools: prompt.tools, calls: prompt.calls })
-        : new OutputSplitter(plainFormat);
+    const { tokenizer, chat } = model;
+    const { prompt, stop } = work;
+    this.#reader =
+      prompt.type === "chat" && chat !== undefined
+        ? new AnswerReader(
+            tokenizer,
+            chat.output,
+            { start, tools: prompt.request.tools, calls: prompt.calls },
+            stop,
+          )
+        : new AnswerReader(tokenizer, plainFormat, {}, stop);
   }
 
   async *run(signal: AbortSignal): AsyncGenerator<Piece, Finish> {
-    const { tokenizer, tokens, contextTokens } = this.#model;
     const asked = performance.now();
     let [begun, first] = [asked, asked];
-    const decoder = tokenizer.decoder();
-    const room = contextTokens - this.#prompt.length + 1;
-    const loop = tokens.generate({
-      prompt: this.#prompt,
-      maxTokens: Math.min(this.#work.maxTokens ?? room, room),
-      sampling: this.#sampling,
-      endTokens: this.#work.ignoreEos ? new Set() : tokenizer.endOfGeneration,
-      client: this.#work.client,
-      logprobs: this.#work.logprobs,
-      mask: this.#mask,
-      signal,
-      onBegin: () => {
-        begun = first = performance.now();
-      },
+    const loop = this.#tokens(signal, () => {
+      begun = first = performance.now();
     });
     let reason: FinishReason = "stop";
     for (;;) {
@@ -90,20 +79,19 @@ export class AnswerStream {
         reason = next.value;
         break;
       }
-      this.#count(next.value);
-      const parts = this.#push(next.value.token, decoder.push(next.value.token));
-      this.#noteKind(parts);
+      const parts = this.#read(next.value);
       if (parts.length > 0) yield this.#piece(parts);
-      if (this.#stops.stopped) break;
+      if (this.#reader.isStopped) break;
     }
     await loop.return("stop");
     const end = performance.now();
-    const rest = this.#stops.push(decoder.flush()) + this.#stops.flush();
-    const parts = [...this.#splitter.push(rest), ...this.#splitter.end()];
+    const parts = this.#reader.end();
+    // Tokens of a stop string are no part of the answer.
+    if (this.#reader.stopString !== undefined) this.#logprobs = [];
     if (parts.length > 0 || this.#logprobs.length > 0) yield this.#piece(parts);
     return {
       reason,
-      stopString: this.#stops.matched,
+      stopString: this.#reader.stopString,
       promptTokens: this.promptTokens,
       cachedTokens: 0,
       tokens: this.#tokenCount,
@@ -114,52 +102,44 @@ export class AnswerStream {
     };
   }
 
-  #count(made: MadeToken): void {
-    this.#tokenCount++;
-    if (this.#work.logprobs === undefined) return;
-    const top = made.top.map((scored) => this.#describe(scored));
-    const entry = { ...this.#describe(made), top };
-    this.#logprobs.push({ entry, at: this.#madeLength });
+  #tokens(signal: AbortSignal, onBegin: () => void) {
+    const { tokenizer, tokens, contextTokens } = this.#model;
+    const { maxTokens, ignoreEos, client, logprobs } = this.#work;
+    const room = contextTokens - this.#prompt.length + 1;
+    return tokens.generate({
+      prompt: this.#prompt,
+      maxTokens: Math.min(maxTokens ?? room, room),
+      sampling: this.#sampling,
+      endTokens: ignoreEos ? new Set() : tokenizer.endOfGeneration,
+      client,
+      logprobs,
+      mask: this.#mask,
+      signal,
+      onBegin,
+    });
   }
 
-  /** Whether the last token was one of a thought. */
-  #noteKind(parts: readonly Part[]): void {
+  #read(made: MadeToken): readonly Part[] {
+    this.#tokenCount++;
+    const parts = this.#reader.push(made.token);
+    if (this.#work.logprobs !== undefined) {
+      const top = made.top.map((scored) => this.#describe(scored));
+      this.#logprobs.push({ ...this.#describe(made), top });
+    }
     const last = parts.findLast(({ type }) => type !== "call_end" && type !== "call_broken");
     if (last !== undefined) this.#isReasoning = last.type === "reasoning";
     if (this.#isReasoning) this.#reasoningCount++;
-  }
-
-  /** Marks that are one token count by their ids; no stop string goes across one. */
-  #push(token: number, text: string): Part[] {
-    if (!this.#splitter.isMark(token)) return this.#splitter.push(this.#pass(text));
-    const parts = this.#splitter.push(this.#stops.flush());
-    const spelling = this.#model.tokenizer.tokenText(token);
-    this.#pass(spelling);
-    if (this.#stops.stopped) return parts;
-    this.#stops.flush();
-    return [...parts, ...this.#splitter.push(spelling, token)];
-  }
-
-  /** The text that is certainly no part of a stop string. */
-  #pass(text: string): string {
-    const certain = this.#stops.push(text);
-    this.#madeLength += text.length;
-    this.#passedLength += certain.length;
-    return certain;
+    return parts;
   }
 
   #piece(parts: readonly Part[]): Piece {
-    // Tokens of a stop string are no part of the answer.
-    const counted = this.#logprobs.filter(
-      ({ at }) => !this.#stops.stopped || at < this.#passedLength,
-    );
+    const logprobs = this.#logprobs;
     this.#logprobs = [];
-    return { parts, logprobs: counted.map(({ entry }) => entry) };
+    return { parts, logprobs };
   }
 
   #describe({ token, logprob }: ScoredToken): TokenLogprob {
-    const { tokenizer } = this.#model;
-    const bytes = [...tokenizer.tokenBytes(token)];
+    const bytes = [...this.#model.tokenizer.tokenBytes(token)];
     return { id: token, text: spellBytes(bytes), bytes, logprob };
   }
 }
@@ -179,35 +159,48 @@ function encodePrompt(
   model: ServedModel,
   { prompt }: Work,
 ): { tokens: readonly number[]; start?: AnswerStart } {
-  const { tokenizer, template, format } = model;
   if (prompt.type === "tokens") return prompt;
-  if (prompt.type === "text") return { tokens: encodeRaw(tokenizer, prompt.text) };
-  if (template === undefined) {
-    throw new UserError("usage", "the model has no chat template", "use /v1/completions");
-  }
+  if (prompt.type === "text") return { tokens: encodeRaw(model.tokenizer, prompt.text) };
+  const { chat } = model;
+  return refusing(prompt.request, (request) => chatPrompt(requireChat(chat), request));
+}
+
+/** Throws a "usage" error for a model that has no chat template. */
+export function requireChat(chat: ChatFormat | undefined): ChatFormat {
+  if (chat !== undefined) return chat;
+  throw new UserError("usage", "the model has no chat template", "use /v1/completions");
+}
+
+/** Longer conversations are not searched for the message that is refused. */
+const searchedMessagesMax = 64;
+
+/** Does something with a conversation; a refusal names the message that it is about. */
+export function refusing<T>(request: ChatRequest, use: (request: ChatRequest) => T): T {
   try {
-    return encodeConversation({ tokenizer, template, format }, prompt.input, prompt.prefix);
+    return use(request);
   } catch (error) {
-    throw refusedByTemplate(error);
+    if (!(error instanceof UserError) || error.kind !== "usage") throw error;
+    const { message } = error;
+    const { messages } = request;
+    const isRefused = (_message: unknown, i: number) => {
+      try {
+        use({ ...request, messages: messages.slice(0, i + 1) });
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    const index = messages.length > searchedMessagesMax ? -1 : messages.findIndex(isRefused);
+    const param = index < 0 ? "messages" : `messages[${index}]`;
+    throw new Refusal({ kind: "usage", message, param, code: "template_error" });
   }
 }
 
-/** What a template says against a conversation, with the message it is about. */
-export function refusedByTemplate(error: unknown): unknown {
-  if (!(error instanceof RefusedConversation)) return error;
-  return new Refusal({
-    kind: "usage",
-    message: `the chat template refused this: ${error.message}`,
-    param: error.index === undefined ? "messages" : `messages[${error.index}]`,
-    code: "template_error",
-  });
-}
-
-function requirePrompt(model: ServedModel, tokens: readonly number[]): void {
-  requireTokens(model, tokens, "prompt");
+function requirePrompt(model: ServedModel, tokens: readonly number[], param: string): void {
+  requireTokens(model, tokens, param);
   const { contextTokens } = model;
   if (tokens.length === 0) {
-    throw new Refusal({ kind: "usage", message: "the prompt is empty", param: "prompt" });
+    throw new Refusal({ kind: "usage", message: "the prompt is empty", param });
   }
   if (tokens.length <= contextTokens) return;
   throw new Refusal({
@@ -215,7 +208,7 @@ function requirePrompt(model: ServedModel, tokens: readonly number[]): void {
     message:
       `the prompt has ${tokens.length} tokens and the context ${contextTokens}; ` +
       "shorten it, or start the server with a longer context (-c)",
-    param: "messages",
+    param,
     code: "context_length_exceeded",
     details: { n_prompt_tokens: tokens.length, n_ctx: contextTokens },
   });

@@ -2,13 +2,9 @@
  * The engine's side of the server: loads a model, makes the texts that are asked for, and answers
  * small questions. It runs in a Worker, or wherever a test puts it.
  */
-import { renderConversation } from "../chat/conversation.ts";
+import { renderChat } from "../chat/chat-prompt.ts";
 import { UserError } from "../errors.ts";
-import {
-  AnswerStream,
-  refusedByTemplate,
-  type ServedModel,
-} from "./answer-stream.ts";
+import { AnswerStream, refusing, requireChat, type ServedModel } from "./answer-stream.ts";
 import { Grammars } from "./grammars.ts";
 import { problemOf } from "./problem.ts";
 import type {
@@ -115,12 +111,12 @@ export class EngineRoom {
     try {
       this.#tell({ type: "replied", id, reply: this.#reply(question) });
     } catch (error) {
-      this.#tell({ type: "refused", id, problem: problemOf(refusedByTemplate(error)) });
+      this.#tell({ type: "refused", id, problem: problemOf(error) });
     }
   }
 
   #reply(question: Question): Reply {
-    const { tokenizer, template, vocabularySize } = this.#required();
+    const { tokenizer, chat, vocabularySize } = this.#required();
     switch (question.type) {
       case "tokenize": {
         const tokens = tokenizer.encode(question.text, { special: question.special });
@@ -134,8 +130,8 @@ export class EngineRoom {
         throw new UserError("usage", `token ${foreign} is not in the vocabulary`);
       }
       case "template": {
-        if (template === undefined) throw new UserError("usage", "the model has no chat template");
-        const segments = renderConversation(template, question.input);
+        const { template } = requireChat(chat);
+        const segments = refusing(question.request, (request) => renderChat(template, request));
         return { type: "text", text: segments.map(({ text }) => text).join("") };
       }
     }

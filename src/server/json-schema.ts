@@ -248,7 +248,10 @@ function readPattern(pattern: unknown, place: string): string {
   return `^${body
     .replace(/\[\^((?:[^\]\\]|\\.)*)\]/g, (_all, inner: string) => `[^${inner}"\\\\\\x00-\\x1f]`)
     .replace(/\\s/g, " ")
-    .replace(/(\[(?:[^\]\\]|\\.)*\]|\\.)|\./g, (_all, kept?: string) => kept ?? '[^"\\\\\\x00-\\x1f]')}$`;
+    .replace(
+      /(\[(?:[^\]\\]|\\.)*\]|\\.)|\./g,
+      (_all, kept?: string) => kept ?? '[^"\\\\\\x00-\\x1f]',
+    )}$`;
 }
 
 function requireBounds(schema: Json, names: readonly string[], max: number, place: string): void {

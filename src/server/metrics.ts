@@ -41,29 +41,29 @@ export class Metrics {
   readonly #madeTokens = this.#counter("zinc_generated_tokens_total", "Tokens of answers");
 
   /** Gauges read the host when they are asked for. */
-  constructor(host: () => EngineHost) {
+  constructor(host: EngineHost) {
     const gauges: readonly [string, string, () => number][] = [
-      ["zinc_ready", "1 if requests are served", () => (host().state === "ready" ? 1 : 0)],
+      ["zinc_ready", "1 if requests are served", () => (host.state === "ready" ? 1 : 0)],
       [
         "zinc_requests_running",
         "Answers that are being made side by side",
-        () => host().jobCount - host().waitingCount,
+        () => host.jobCount - host.waitingCount,
       ],
-      ["zinc_requests_waiting", "Answers that wait for their turn", () => host().waitingCount],
+      ["zinc_requests_waiting", "Answers that wait for their turn", () => host.waitingCount],
       [
         "zinc_engine_restarts_total",
         "How often the device was lost or the engine died",
-        () => host().lostCount,
+        () => host.lostCount,
       ],
       [
         "zinc_device_memory_bytes",
         "Memory that is held on the device",
-        () => host().facts?.deviceBytes ?? 0,
+        () => host.facts?.deviceBytes ?? 0,
       ],
       [
         "zinc_context_tokens",
         "Tokens that prompt and answer share",
-        () => host().facts?.contextTokens ?? 0,
+        () => host.facts?.contextTokens ?? 0,
       ],
       ["process_resident_memory_bytes", "Memory of the process", () => process.memoryUsage.rss()],
     ];

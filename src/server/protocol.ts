@@ -3,7 +3,7 @@
  * thread to the other.
  */
 import type { Part } from "../chat/answer.ts";
-import type { TemplateInput } from "../chat/template-input.ts";
+import type { ChatRequest } from "../chat/chat-prompt.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
 
@@ -39,10 +39,7 @@ export interface ModelFacts {
 export type WorkPrompt =
   | {
       readonly type: "chat";
-      readonly input: TemplateInput;
-      /** How the answer begins; it is no part of what comes back. */
-      readonly prefix: string | undefined;
-      readonly tools: readonly unknown[];
+      readonly request: ChatRequest;
       /** Whether calls of tools are looked for. */
       readonly calls: boolean;
     }
@@ -51,8 +48,7 @@ export type WorkPrompt =
 
 /** What an answer must look like. */
 export type AnswerShape =
-  | { readonly type: "json" }
-  | { readonly type: "schema"; readonly schema: unknown };
+  { readonly type: "json" } | { readonly type: "schema"; readonly schema: unknown };
 
 /** One text that is asked for. */
 export interface Work {
@@ -115,7 +111,7 @@ export interface Problem {
 export type Question =
   | { readonly type: "tokenize"; readonly text: string; readonly special: boolean }
   | { readonly type: "detokenize"; readonly tokens: readonly number[] }
-  | { readonly type: "template"; readonly input: TemplateInput };
+  | { readonly type: "template"; readonly request: ChatRequest };
 
 export type Reply =
   | { readonly type: "tokens"; readonly tokens: readonly number[]; readonly texts: string[] }

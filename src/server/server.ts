@@ -22,26 +22,16 @@ export interface ServerOptions {
   readonly port: number;
   readonly access: Omit<AccessOptions, "isLoopback">;
   readonly log: (entry: LogEntry) => void;
-  /** The page and its parts, by path. */
-  readonly page?: ((path: string) => Response | undefined) | undefined;
+  /** The page and its parts; undefined for other paths. */
+  readonly page?: ((request: Request) => Response | undefined) | undefined;
 }
 
-/** The page loads nothing from elsewhere, runs nothing that stands in it, and is in no frame. */
+/** For pages that bring no policy of their own: nothing from elsewhere, nothing inline, no frame. */
 const pageHeaders = {
-  "content-security-policy": [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "img-src 'self' data: blob:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "manifest-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; "),
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "referrer-policy": "no-referrer",
-  "cross-origin-opener-policy": "same-origin",
 } as const;
 
 /** A body that is larger than any limit of ours is cut off by Bun, without a word. */
@@ -88,7 +78,7 @@ export class Server {
     await this.#http.stop(true);
   }
 
-  /** Ends now. */
+  /** Ends now; of no effect if it has ended. */
   async close(): Promise<void> {
     this.#service.host.close();
     await this.#http.stop(true);
@@ -163,15 +153,16 @@ export class Server {
     return endpoint(exchange, body);
   }
 
-  #pageOf({ method }: Request, pathname: string): Response | undefined {
-    if (method !== "GET" && method !== "HEAD") return undefined;
-    const found = this.#options.page?.(pathname);
-    if (found !== undefined) {
-      for (const [name, value] of Object.entries(pageHeaders)) found.headers.set(name, value);
-      return found;
+  #pageOf(request: Request, pathname: string): Response | undefined {
+    if (request.method !== "GET" && request.method !== "HEAD") return undefined;
+    const isRoot = pathname === "/";
+    const found =
+      this.#options.page?.(request) ??
+      (isRoot ? new Response("zinc is running; its API is at /v1\n") : undefined);
+    for (const [name, value] of Object.entries(pageHeaders)) {
+      if (found?.headers.has(name) === false) found.headers.set(name, value);
     }
-    if (pathname !== "/") return undefined;
-    return new Response("zinc is running; its API is at /v1\n");
+    return found;
   }
 }
 

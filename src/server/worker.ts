@@ -1,5 +1,4 @@
 /** The Worker that owns the device. */
-import { formatOf } from "../chat/output/format.ts";
 import { isDeviceLost, load } from "../index.ts";
 import { EngineRoom, type LoadedModel } from "./engine-room.ts";
 import type { FromEngine, ModelOptions, ToEngine } from "./protocol.ts";
@@ -24,8 +23,7 @@ async function loadModel(
   const tokens = new SingleStream(engine);
   return {
     tokenizer,
-    template: model.template?.template,
-    format: formatOf(model.template?.text ?? "", tokenizer),
+    chat: model.template === undefined ? undefined : model.chatFormat,
     tokens,
     contextTokens: model.contextTokens,
     vocabularySize: config.vocabularySize,
@@ -39,7 +37,7 @@ async function loadModel(
       deviceBytes: engine.deviceBytes,
       loadMs: model.loadMs,
       hasTokenizer: model.hasTokenizer,
-      template: model.template?.text,
+      template: model.template?.template.source,
       templateSource: model.template?.source,
       parallel: tokens.parallel,
     },
@@ -47,7 +45,9 @@ async function loadModel(
   };
 }
 
-const room = new EngineRoom({ load: loadModel, isDeviceLost }, (message) => self.postMessage(message));
+const room = new EngineRoom({ load: loadModel, isDeviceLost }, (message) =>
+  self.postMessage(message),
+);
 self.onmessage = ({ data }: MessageEvent<ToEngine>) => void room.receive(data);
 process.on("uncaughtException", (error) => room.lose(error));
 process.on("unhandledRejection", (error) => room.lose(error));

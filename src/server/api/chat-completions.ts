@@ -1,7 +1,7 @@
 /** POST /v1/chat/completions */
 import { AnswerCollector, type Part } from "../../chat/answer.ts";
 import { invalid } from "../api-error.ts";
-import { templateInput } from "../conversation.ts";
+import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
 import type { AnswerShape, Finish, LogprobEntry, Work } from "../protocol.ts";
@@ -65,14 +65,13 @@ function chatWork(body: ChatCompletionBody, client: string, { service }: Exchang
   return {
     prompt: {
       type: "chat",
-      input: templateInput({
+      request: chatRequest({
         messages: goesOn ? messages.slice(0, -1) : messages,
         tools: offered,
         reasoningEffort: body.reasoning_effort,
         variables: body.chat_template_kwargs,
+        prefix: goesOn ? last?.content : undefined,
       }),
-      prefix: goesOn ? last?.content : undefined,
-      tools: offered,
       calls: offered.length > 0,
     },
     client,
@@ -165,7 +164,12 @@ async function* chunks(
       ...(withUsage && { usage: null }),
       ...extra,
     });
-  const choice = (index: number, delta: object, reason: string | null, logprobs: unknown = null) => ({
+  const choice = (
+    index: number,
+    delta: object,
+    reason: string | null,
+    logprobs: unknown = null,
+  ) => ({
     index,
     delta,
     logprobs,

@@ -118,7 +118,12 @@ async function* chunks(
   const withUsage = body.stream_options?.include_usage === true;
   const chunk = (choices: readonly unknown[], extra = {}) =>
     event({ ...head, choices, ...(withUsage && { usage: null }), ...extra });
-  const choice = (index: number, text: string, reason: string | null, logprobs: unknown = null) => ({
+  const choice = (
+    index: number,
+    text: string,
+    reason: string | null,
+    logprobs: unknown = null,
+  ) => ({
     index,
     text,
     logprobs,

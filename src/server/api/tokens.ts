@@ -1,6 +1,6 @@
 /** The parts that need no device: tokens of a text, text of tokens, and rendered templates. */
 import { invariant } from "../../errors.ts";
-import { templateInput } from "../conversation.ts";
+import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import { checkBody } from "../schema/field.ts";
 import { detokenizeBody, templateBody, tokenizeBody } from "../schema/openai.ts";
@@ -31,13 +31,13 @@ export async function applyTemplate(exchange: Exchange, body: unknown): Promise<
   const { service, route } = exchange;
   const { value, unknown } = checkBody(templateBody, body);
   service.noteUnknown(route, unknown);
-  const input = templateInput({
+  const request = chatRequest({
     messages: value.messages,
     tools: value.tools,
     variables: value.chat_template_kwargs,
-    begins: value.add_generation_prompt,
+    asks: value.add_generation_prompt,
   });
-  const reply = await service.host.ask({ type: "template", input });
+  const reply = await service.host.ask({ type: "template", request });
   invariant(reply.type === "text", "text is the reply to messages");
   return Response.json({ prompt: reply.text });
 }

@@ -62,7 +62,7 @@ export const messagesField = v.pipe(
   v.nonEmpty("must not be empty"),
 );
 
-export type ChatMessage = v.InferOutput<typeof message>;
+export type ApiMessage = v.InferOutput<typeof message>;
 
 export const functionTool = v.looseObject({
   type: v.literal("function", 'must be "function"'),
