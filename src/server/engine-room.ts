@@ -3,6 +3,7 @@
  * small questions. It runs in a Worker, or wherever a test puts it.
  */
 import { renderChat } from "../chat/chat-prompt.ts";
+import { encodeSegments } from "../chat/prompt.ts";
 import { UserError } from "../errors.ts";
 import { AnswerStream, refusing, requireChat, type ServedModel } from "./answer-stream.ts";
 import { Grammars } from "./grammars.ts";
@@ -132,7 +133,8 @@ export class EngineRoom {
       case "template": {
         const { template } = requireChat(chat);
         const segments = refusing(question.request, (request) => renderChat(template, request));
-        return { type: "text", text: segments.map(({ text }) => text).join("") };
+        const text = segments.map((segment) => segment.text).join("");
+        return { type: "prompt", text, tokenCount: encodeSegments(tokenizer, segments).length };
       }
     }
   }

@@ -10,9 +10,6 @@ import { Refusal } from "./problem.ts";
 import type { AnswerShape } from "./protocol.ts";
 import type { TokenMask } from "./token-source.ts";
 
-/** White space that may stand at one place: models would go on with it for ever. */
-const whiteSpaceMax = 24;
-
 export class Grammars {
   readonly #tokenizer: Tokenizer;
   #compiler: Promise<GrammarCompiler> | undefined;
@@ -30,13 +27,13 @@ export class Grammars {
     const compiler = await this.#compiler;
     let compiled: CompiledGrammar;
     try {
+      // One space behind commas and colons, and no other: small models would go on with it for ever.
       compiled = await compiler.compileJSONSchema(
         JSON.stringify(schema),
-        true,
+        false,
         undefined,
         undefined,
         !isAnyObject,
-        whiteSpaceMax,
       );
     } catch {
       // It may have left anything behind.

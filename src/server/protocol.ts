@@ -115,7 +115,8 @@ export type Question =
 
 export type Reply =
   | { readonly type: "tokens"; readonly tokens: readonly number[]; readonly texts: string[] }
-  | { readonly type: "text"; readonly text: string };
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "prompt"; readonly text: string; readonly tokenCount: number };
 
 /** How a test lets the engine die. */
 export type Calamity = "device-lost" | "crash";

@@ -1,8 +1,19 @@
 /** Which endpoint answers which path. */
-import { ApiError, type ErrorType } from "./api-error.ts";
+import { ApiError, invalid, type ErrorType } from "./api-error.ts";
+import { anthropicError, countTokens, messages } from "./api/anthropic.ts";
 import { chatCompletions } from "./api/chat-completions.ts";
 import { completions } from "./api/completions.ts";
+import {
+  ollamaChat,
+  ollamaError,
+  ollamaGenerate,
+  ollamaPs,
+  ollamaShow,
+  ollamaTags,
+  ollamaVersion,
+} from "./api/ollama.ts";
 import { openaiError } from "./api/openai-shape.ts";
+import { responses } from "./api/responses.ts";
 import { health, metrics, model, models, props } from "./api/status.ts";
 import { applyTemplate, detokenize, tokenize } from "./api/tokens.ts";
 import type { Exchange } from "./exchange.ts";
@@ -31,7 +42,35 @@ export const routes: readonly Route[] = [
   { path: "/v1/models/", methods: { GET: model } },
   { path: "/v1/chat/completions", methods: { POST: chatCompletions } },
   { path: "/v1/completions", methods: { POST: completions } },
+  { path: "/v1/responses", methods: { POST: responses } },
+  { path: "/v1/embeddings", methods: { POST: embeddings } },
+  { path: "/v1/messages", methods: { POST: messages }, errorBody: anthropicError },
+  { path: "/v1/messages/count_tokens", methods: { POST: countTokens }, errorBody: anthropicError },
+  ...ollama({
+    "/api/chat": { POST: ollamaChat },
+    "/api/generate": { POST: ollamaGenerate },
+    "/api/tags": { GET: ollamaTags },
+    "/api/ps": { GET: ollamaPs },
+    "/api/show": { POST: ollamaShow },
+    "/api/version": { GET: ollamaVersion },
+  }),
 ];
+
+function ollama(paths: Readonly<Record<string, Route["methods"]>>): Route[] {
+  return Object.entries(paths).map(([path, methods]) => ({
+    path,
+    methods,
+    errorBody: ollamaError,
+  }));
+}
+
+function embeddings(): never {
+  throw invalid(
+    "this model makes text, and zinc serves no embeddings of it",
+    "model",
+    "embeddings_not_supported",
+  );
+}
 
 /** Doubled slashes, and one at the end, count for nothing. */
 export function findRoute(pathname: string, table: readonly Route[]): Route | undefined {

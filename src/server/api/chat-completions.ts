@@ -1,6 +1,7 @@
 /** POST /v1/chat/completions */
 import { AnswerCollector, type Part } from "../../chat/answer.ts";
 import { invalid } from "../api-error.ts";
+import { chatWork, requireFreeChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -8,7 +9,7 @@ import type { AnswerShape, Finish, LogprobEntry, Work } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import { chatCompletionBody, type ChatCompletionBody } from "../schema/openai.ts";
 import { event, merged, streamResponse } from "../stream.ts";
-import { copies, samplingOf } from "../work-request.ts";
+import { copies } from "../work-request.ts";
 import {
   chatLogprobs,
   newId,
@@ -19,11 +20,11 @@ import {
 } from "./openai-shape.ts";
 
 export async function chatCompletions(exchange: Exchange, body: unknown): Promise<Response> {
-  const { service, client } = exchange;
+  const { service } = exchange;
   const { value, unknown } = checkBody(chatCompletionBody, body);
   service.requireModel(value.model);
   service.noteUnknown(exchange.route, unknown);
-  const work = chatWork(value, client, exchange);
+  const work = workOf(value, exchange);
   const jobs = await exchange.start(copies(work, value.n ?? 1));
   const head = {
     id: newId("chatcmpl-"),
@@ -46,54 +47,39 @@ export async function chatCompletions(exchange: Exchange, body: unknown): Promis
   });
 }
 
-function chatWork(body: ChatCompletionBody, client: string, { service }: Exchange): Work {
+function workOf(body: ChatCompletionBody, exchange: Exchange): Work {
   const { messages, tools = [], tool_choice: choice } = body;
   if (body.top_logprobs !== undefined && body.logprobs !== true) {
     throw invalid("top_logprobs needs logprobs to be true", "top_logprobs");
   }
-  if (choice !== undefined && choice !== "none" && choice !== "auto") {
-    const message = "only none and auto are supported: a call cannot be forced on this model";
-    throw invalid(`tool_choice: ${message}`, "tool_choice", "unsupported_tool_choice");
-  }
-  const offered = choice === "none" ? [] : tools;
+  requireFreeChoice(choice !== undefined && choice !== "none" && choice !== "auto");
   const last = messages.at(-1);
   const goesOn = body.continue_final_message === true;
   if (goesOn && last?.role !== "assistant") {
     throw invalid("continue_final_message needs an assistant message at the end", "messages");
   }
-  const shape = shapeOf(body);
-  return {
-    prompt: {
-      type: "chat",
-      request: chatRequest({
-        messages: goesOn ? messages.slice(0, -1) : messages,
-        tools: offered,
-        reasoningEffort: body.reasoning_effort,
-        variables: body.chat_template_kwargs,
-        prefix: goesOn ? last?.content : undefined,
-      }),
-      calls: offered.length > 0,
-    },
-    client,
-    sampling: samplingOf(body, service.options.sampling),
+  return chatWork(exchange, {
+    request: chatRequest({
+      messages: goesOn ? messages.slice(0, -1) : messages,
+      tools: choice === "none" ? [] : tools,
+      reasoningEffort: body.reasoning_effort,
+      variables: body.chat_template_kwargs,
+      prefix: goesOn ? last?.content : undefined,
+    }),
+    sampling: body,
     maxTokens: body.max_completion_tokens ?? body.max_tokens,
-    stop: body.stop ?? [],
-    ignoreEos: body.ignore_eos === true,
+    stop: body.stop,
+    ignoreEos: body.ignore_eos,
     logprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
-    shape,
-  };
+    shape: shapeOf(body),
+  });
 }
 
-function shapeOf({ response_format: format, tools = [] }: ChatCompletionBody) {
+function shapeOf({ response_format: format }: ChatCompletionBody): AnswerShape | undefined {
   if (format === undefined || format.type === "text") return undefined;
-  if (tools.length > 0) {
-    throw invalid("response_format beside tools is not supported", "response_format");
-  }
-  const shape: AnswerShape =
-    format.type === "json_object"
-      ? { type: "json" }
-      : { type: "schema", schema: format.json_schema.schema };
-  return shape;
+  return format.type === "json_object"
+    ? { type: "json" }
+    : { type: "schema", schema: format.json_schema.schema };
 }
 
 interface Head {

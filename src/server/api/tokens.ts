@@ -38,6 +38,6 @@ export async function applyTemplate(exchange: Exchange, body: unknown): Promise<
     asks: value.add_generation_prompt,
   });
   const reply = await service.host.ask({ type: "template", request });
-  invariant(reply.type === "text", "text is the reply to messages");
+  invariant(reply.type === "prompt", "a prompt is the reply to messages");
   return Response.json({ prompt: reply.text });
 }
