@@ -96,7 +96,7 @@ export class EngineHost {
       case "draining":
         throw unavailable("the server is shutting down", "draining", 5);
       case "device_lost":
-        throw unavailable("the device was lost; the model is loaded again", "device_lost", 5);
+        throw unavailable("the device was lost, and the model is loaded again", "device_lost", 5);
       default:
         throw unavailable("the model is still loading", "loading", 2);
     }
@@ -252,7 +252,7 @@ export class EngineHost {
       this.#loaded.reject(new UserError("failed", problem.message));
       return;
     }
-    const message = `the device was lost: ${problem.message}`;
+    const message = `the engine was lost: ${problem.message}`;
     if (this.#state !== "draining") this.#state = "device_lost";
     this.#fail(new ApiError(500, "server_error", message, { code: "device_lost" }));
     const goesOn = this.#options.onLost(message);

@@ -99,7 +99,9 @@ export class Server {
     for (const [name, value] of Object.entries(this.#access.corsHeaders(request))) {
       headers.set(name, value);
     }
+    // OpenAI's clients look for one, Anthropic's for the other.
     headers.set("x-request-id", exchange.id);
+    headers.set("request-id", exchange.id);
     headers.set("x-content-type-options", "nosniff");
     return response;
   }
