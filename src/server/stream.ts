@@ -27,7 +27,7 @@ export function streamResponse(
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
-        pending ??= frames.next();
+        pending ??= watched(frames.next());
         const next = await orSilence(pending, format.ping === undefined ? undefined : pingMs);
         if (next === undefined) return controller.enqueue(encoder.encode(format.ping));
         pending = undefined;
@@ -78,19 +78,21 @@ export async function* merged<T, R>(
   streams: readonly AsyncGenerator<T, R>[],
 ): AsyncGenerator<{ index: number; next: IteratorResult<T, R> }, void> {
   const waiting = new Map(streams.map((stream, index) => [index, advance(stream, index)]));
-  try {
-    while (waiting.size > 0) {
-      const { index, next } = await Promise.race(waiting.values());
-      const stream = streams[index];
-      if (next.done === true || stream === undefined) waiting.delete(index);
-      else waiting.set(index, advance(stream, index));
-      yield { index, next };
-    }
-  } finally {
-    for (const promise of waiting.values()) promise.catch(() => {});
+  while (waiting.size > 0) {
+    const { index, next } = await Promise.race(waiting.values());
+    const stream = streams[index];
+    if (next.done === true || stream === undefined) waiting.delete(index);
+    else waiting.set(index, advance(stream, index));
+    yield { index, next };
   }
 }
 
-async function advance<T, R>(stream: AsyncGenerator<T, R>, index: number) {
-  return { index, next: await stream.next() };
+function advance<T, R>(stream: AsyncGenerator<T, R>, index: number) {
+  return watched(stream.next().then((next) => ({ index, next })));
+}
+
+/** A promise that may fail while nobody waits for it: whoever does so later learns of it. */
+function watched<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }

@@ -3,6 +3,7 @@
  * tokenizer and the template are those of the model inside zinc, and there is no device.
  */
 import { builtinChat } from "./builtin-chat.ts";
+import { ChatTemplate } from "../../src/chat/template.ts";
 import type { AccessOptions } from "../../src/server/access.ts";
 import { EngineHost } from "../../src/server/engine-host.ts";
 import { EngineRoom } from "../../src/server/engine-room.ts";
@@ -18,6 +19,8 @@ export interface ServedOptions {
   readonly contextTokens?: number;
   readonly queueMax?: number;
   readonly hostname?: string;
+  /** Instead of that of the model inside zinc. */
+  readonly template?: string;
   readonly access?: Partial<AccessOptions>;
   readonly service?: Partial<ServiceOptions>;
   readonly page?: (request: Request) => Response | undefined;
@@ -101,8 +104,11 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
     {
       async load() {
         await loading;
-        const chat = await builtinChat();
-        const { tokenizer, template } = chat;
+        const builtin = await builtinChat();
+        const { tokenizer } = builtin;
+        const template =
+          options.template === undefined ? builtin.template : new ChatTemplate(options.template);
+        const chat = { ...builtin, template };
         const facts: ModelFacts = {
           name: "Spark Llama",
           architecture: "llama",
