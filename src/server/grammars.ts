@@ -1,11 +1,12 @@
 /**
  * Answers of a given shape: which tokens may come next, by the grammar engine XGrammar (Dong et al.
- * 2024) compiled to WebAssembly. Schemas are checked before it sees them, because it aborts on some
- * and passes over parts of others.
+ * 2024) compiled to WebAssembly. It is given grammars of ours, not schemas: of those it passes over
+ * parts, takes others wrongly, and aborts on some.
  */
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
+import { objectGrammar, schemaGrammar } from "../chat/shape/json-schema.ts";
+import { UnsupportedSchema } from "../chat/shape/unsupported-schema.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { prepareSchema } from "./json-schema.ts";
 import { Refusal } from "./problem.ts";
 import type { AnswerShape } from "./protocol.ts";
 import type { TokenMask } from "./token-source.ts";
@@ -20,30 +21,17 @@ export class Grammars {
 
   /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
-    const isAnyObject = shape.type === "json";
-    const schema = isAnyObject ? { type: "object" } : prepareSchema(shape.schema);
+    const grammar = shape.type === "json" ? objectGrammar : readSchema(shape.schema);
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
     let compiled: CompiledGrammar;
     try {
-      // One space behind commas and colons, and no other: small models would go on with it for ever.
-      compiled = await compiler.compileJSONSchema(
-        JSON.stringify(schema),
-        false,
-        undefined,
-        undefined,
-        !isAnyObject,
-      );
+      compiled = await compiler.compileGrammar(grammar);
     } catch {
       // It may have left anything behind.
       this.#compiler = undefined;
-      throw new Refusal({
-        kind: "usage",
-        message: "the schema cannot be enforced: the grammar engine refuses it",
-        param: "response_format",
-        code: "unsupported_schema",
-      });
+      throw unsupported("schema: the grammar engine refuses it");
     }
     return MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
   }
@@ -59,6 +47,19 @@ export class Grammars {
     const info = await TokenizerInfo.createTokenizerInfo(vocabulary, "raw", false, vocabSize, ends);
     return GrammarCompiler.createGrammarCompiler(info);
   }
+}
+
+function readSchema(schema: unknown): string {
+  try {
+    return schemaGrammar(schema);
+  } catch (error) {
+    throw error instanceof UnsupportedSchema ? unsupported(error.message) : error;
+  }
+}
+
+function unsupported(message: string): Refusal {
+  const [param, code] = ["response_format", "unsupported_schema"];
+  return new Refusal({ kind: "usage", message, param, code });
 }
 
 class MatcherMask implements TokenMask {

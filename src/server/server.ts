@@ -1,5 +1,4 @@
 /** HTTP: from a socket to an endpoint and back, and an end that leaves nobody hanging. */
-import type { Server as BunServer } from "bun";
 import { UserError } from "../errors.ts";
 import { Access, isLoopbackName, type AccessOptions } from "./access.ts";
 import { toApiError } from "./api-error.ts";
@@ -26,7 +25,7 @@ export interface ServerOptions {
   readonly page?: ((request: Request) => Response | undefined) | undefined;
 }
 
-/** For pages that bring no policy of their own: nothing from elsewhere, nothing inline, no frame. */
+/** For pages that bring no policy of their own: nothing from elsewhere, inline or in a frame. */
 const pageHeaders = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
@@ -41,7 +40,7 @@ export class Server {
   readonly #service: Service;
   readonly #options: ServerOptions;
   readonly #access: Access;
-  readonly #http: BunServer<undefined>;
+  readonly #http: Bun.Server<undefined>;
   readonly #routes: readonly Route[];
 
   /** Listens at once. Throws a "failed" error if it cannot. */
@@ -84,7 +83,7 @@ export class Server {
     await this.#http.stop(true);
   }
 
-  async #answer(request: Request, server: BunServer<undefined>): Promise<Response> {
+  async #answer(request: Request, server: Bun.Server<undefined>): Promise<Response> {
     const { pathname } = new URL(request.url);
     const route = findRoute(pathname, this.#routes);
     const exchange = new Exchange({
@@ -110,7 +109,7 @@ export class Server {
     exchange: Exchange,
     pathname: string,
     route: Route | undefined,
-    server: BunServer<undefined>,
+    server: Bun.Server<undefined>,
   ): Promise<Response> {
     try {
       this.#access.checkPlace(exchange.request);
@@ -133,7 +132,7 @@ export class Server {
   async #serve(
     exchange: Exchange,
     route: Route | undefined,
-    server: BunServer<undefined>,
+    server: Bun.Server<undefined>,
   ): Promise<Response> {
     const { request } = exchange;
     if (route === undefined) throw notFound();

@@ -47,8 +47,6 @@ const tool = v.looseObject({
   input_schema: v.record(v.string(), v.unknown(), "must be a JSON schema"),
 });
 
-export type AnthropicTool = v.InferOutput<typeof tool>;
-
 const conversationFields = {
   model: text,
   messages: v.pipe(v.array(message, "must be a list of messages"), v.nonEmpty("must not be empty")),

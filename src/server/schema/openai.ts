@@ -57,7 +57,7 @@ const message = v.variant(
   "must be system, developer, user, assistant or tool",
 );
 
-export const messagesField = v.pipe(
+const messagesField = v.pipe(
   v.array(message, "must be a list of messages"),
   v.nonEmpty("must not be empty"),
 );
