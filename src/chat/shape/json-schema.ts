@@ -2,8 +2,8 @@
  * JSON schemas as grammars of the answers that are valid under them. What cannot be enforced is
  * refused by name; nothing is passed over. Bounds keep hostile schemas small.
  *
- * Where a schema leaves a choice that is no one's concern, the grammar takes one: properties come in
- * their order, and only those that are named, with one space behind colons and commas.
+ * Where a schema leaves a choice that is no one's concern, the grammar takes one: properties come
+ * in their order, and only those that are named, with one space behind colons and commas.
  */
 import { areDisjoint } from "./disjoint.ts";
 import { decimalNumbers, wholeNumbers } from "./number-range.ts";
