@@ -49,6 +49,12 @@ export interface LoadOptions {
   readonly device?: string | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
+  /** Texts that are made side by side, as far as memory allows; others wait. 8 by default. */
+  readonly parallel?: number | undefined;
+  /** Tokens that all texts share, those that are remembered included. */
+  readonly cacheTokens?: number | undefined;
+  /** States of recurrent layers that are kept for prompts that begin alike, at most. */
+  readonly checkpoints?: number | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
   /** A chat template (Jinja) instead of the model's own. */
@@ -63,6 +69,9 @@ export interface LoadOptions {
   readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
 }
+
+/** More than a step has rows for. */
+const parallelMax = 256;
 
 /** Opens a model file, or the model inside the executable if no path is given. */
 export async function openModelFile(path?: string): Promise<GgufFile> {
@@ -92,7 +101,11 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, onWarning: warn = () => {} } = options;
+  const { parallel = 8, cacheTokens, checkpoints } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
+  if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
+  if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
+  requireCount("parallel", parallel, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const model = describeModel(file);
@@ -106,6 +119,9 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   opened.defer(() => gpu.close());
   const engine = await Engine.load(gpu, model, {
     contextTokens,
+    cacheTokens,
+    checkpoints,
+    parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,
     ...(options.onPlan && { onPlan: options.onPlan }),
@@ -134,7 +150,7 @@ interface Parts {
   readonly loadMs: number;
 }
 
-/** A model on a device. One text is made at a time. */
+/** A model on a device. Texts may be asked for at once; they are made side by side. */
 export class LanguageModel implements Disposable {
   /** The engine below, for measuring and for experiments. */
   readonly engine: Engine;
@@ -144,7 +160,6 @@ export class LanguageModel implements Disposable {
   readonly #owned: DisposableStack;
   #chatFormat: ChatFormat | undefined;
   readonly #closing = new AbortController();
-  #busy = false;
 
   /** Use `load`. */
   constructor({ engine, tokenizer, template, owned, loadMs }: Parts) {
@@ -263,36 +278,26 @@ export class LanguageModel implements Disposable {
     reader: TokenReader<Piece>,
     options: GenerateOptions,
   ): Generation<Piece> {
-    const turn = { acquire: () => this.#acquire(), release: () => this.#release() };
+    const open = () => this.#open();
     const { engine } = this;
     const tokenizer = this.#tokenizer;
-    return new Generation({ engine, tokenizer, prompt, reader, turn }, options);
+    return new Generation({ engine, tokenizer, prompt, reader, open }, options);
   }
 
-  #acquire(): AbortSignal {
+  #open(): AbortSignal {
     const { signal } = this.#closing;
     if (signal.aborted) throw new UserError("failed", "the model is closed", "load it again");
-    if (this.#busy) {
-      const remedy = "finish or cancel it first";
-      throw new UserError("failed", "the model is still making another text", remedy);
-    }
-    this.#busy = true;
     return signal;
   }
 
-  #release(): void {
-    this.#busy = false;
-  }
-
   #withSequence<T>(tokens: readonly number[], use: (sequence: Sequence) => T): T {
-    this.#acquire();
+    this.#open();
     const sequence = this.engine.createSequence();
     try {
       requirePrompt(this.engine, tokens);
       return use(sequence);
     } finally {
       this.engine.release(sequence);
-      this.#release();
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The library on the test device: one text at a time, refusals, cancelling and closing. */
+/** The library on the test device: texts side by side, refusals, cancelling and closing. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { UserError, type ErrorKind } from "../src/errors.ts";
 import { load, type LanguageModel } from "../src/index.ts";
@@ -56,19 +56,24 @@ describe.skipIf(noGpu !== undefined)("a loaded model", () => {
     expect((await model.generate("Hello", greedy).result()).text).toBe(text);
   });
 
-  test("makes one text at a time, and says so", async () => {
+  test("makes texts side by side, and logits meanwhile", async () => {
     const first = model.generate("Hello", greedy);
-    const second = model.generate("Hello", greedy);
+    const second = model.generate("Why?", greedy);
+    const alone = await model.generate("Why?", greedy).result();
+    const logits = model.logits([1, 2, 3]);
     const pieces = first[Symbol.asyncIterator]();
     await pieces.next();
-    const line = "the model is still making another text; finish or cancel it first";
-    expect(await refusalOf("failed", () => second.result())).toBe(line);
-    expect(await refusalOf("failed", () => model.logits([1]))).toBe(line);
-    expect(await refusalOf("failed", () => model.forEachLogits([1], () => {}))).toBe(line);
+    expect(model.logits([1, 2, 3])).toEqual(logits);
+    expect((await second.result()).tokens).toEqual([...alone.tokens]);
     await pieces.return();
-    // The refused one was never begun, so it still can be.
-    expect((await second.result()).tokens).toHaveLength(8);
     expect(await refusalOf("failed", () => first.result())).toBe("the text was not completed");
+  });
+
+  test("remembers the head of a prompt", async () => {
+    const tokens = Array.from({ length: 80 }, (_unused, i) => 300 + i);
+    const { cachedTokens, text } = await model.generate({ tokens }, greedy).result();
+    const again = await model.generate({ tokens }, greedy).result();
+    expect([cachedTokens, again.cachedTokens, again.text]).toEqual([0, 79, text]);
   });
 
   test("is free again after a text that was left halfway, however often", async () => {

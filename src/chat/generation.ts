@@ -3,10 +3,9 @@
  * the end.
  */
 import type { Engine } from "../engine/engine.ts";
-import { generateTokens, type FinishReason } from "../engine/generation.ts";
+import type { FinishReason } from "../engine/generation.ts";
 import { HostSampler } from "../engine/sampler.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
-import type { Sequence } from "../engine/sequence.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Answer } from "./answer.ts";
@@ -32,18 +31,13 @@ export type GenerateOptions = { readonly [K in keyof Sampling]?: Sampling[K] | u
 export interface GenerationResult extends Answer {
   readonly tokens: readonly number[];
   readonly promptTokens: number;
+  /** Of the prompt, computed for an earlier text and not again. */
+  readonly cachedTokens: number;
   /** "tool_calls" if the model waits for the results of functions. */
   readonly finishReason: FinishReason | "tool_calls";
   readonly prefillMs: number;
   /** From the first token to the last. */
   readonly decodeMs: number;
-}
-
-/** Whoever makes texts one at a time. */
-export interface Turn {
-  /** Returns what is aborted if the model is closed meanwhile. Throws if it is not free. */
-  acquire(): AbortSignal;
-  release(): void;
 }
 
 /** What a text is made of, and how its tokens are read. */
@@ -52,7 +46,8 @@ export interface GenerationInput<Piece> {
   readonly tokenizer: Tokenizer | undefined;
   readonly prompt: readonly number[];
   readonly reader: TokenReader<Piece>;
-  readonly turn: Turn;
+  /** Returns what is aborted if the model is closed meanwhile; throws if it is closed. */
+  readonly open: () => AbortSignal;
 }
 
 export class Generation<Piece = string> implements AsyncIterable<Piece> {
@@ -78,17 +73,10 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
 
   /** The pieces as they come; whole characters, and nothing that belongs to a stop string. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void> {
-    const { engine, turn } = this.#input;
     if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
-    const closing = turn.acquire();
+    const closing = this.#input.open();
     this.#started = true;
-    const sequence = engine.createSequence();
-    try {
-      yield* this.#pieces(sequence, closing);
-    } finally {
-      engine.release(sequence);
-      turn.release();
-    }
+    yield* this.#pieces(closing);
   }
 
   /** The whole text, once it is complete; makes it if nobody has iterated over it. */
@@ -98,17 +86,25 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
     return this.#result;
   }
 
-  async *#pieces(sequence: Sequence, closing: AbortSignal): AsyncGenerator<Piece, void> {
+  async *#pieces(closing: AbortSignal): AsyncGenerator<Piece, void> {
     const { engine, tokenizer, prompt, reader } = this.#input;
     const { ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
     let prefilled = started;
+    let cachedTokens = 0;
     const tokens: number[] = [];
-    const loop = generateTokens(engine, sequence, prompt, {
+    const ends: ReadonlySet<number> = tokenizer?.endOfGeneration ?? new Set();
+    await using loop = engine.generate({
+      prompt,
       sampler: new HostSampler(this.#sampling),
       maxTokens: this.#maxTokens(),
-      endTokens: ignoreEos ? new Set() : (tokenizer?.endOfGeneration ?? new Set()),
+      endTokens: ignoreEos ? new Set() : ends,
+      // Messages end with what ends an answer.
+      boundaries: prompt.flatMap((token, i) => (ends.has(token) ? [i + 1] : [])),
       signal: AbortSignal.any([signal, closing]),
+      onBegin: (count) => {
+        cachedTokens = count;
+      },
       onPrefill: () => {
         prefilled = performance.now();
       },
@@ -132,6 +128,7 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
       tokens,
       finishReason: isCall ? "tool_calls" : finishReason,
       promptTokens: prompt.length,
+      cachedTokens,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
     };

@@ -38,6 +38,9 @@ export async function loadModel(
       contextTokens: options.ctx,
       deterministic: options.deterministic,
       profile: options.profile,
+      // One text, after which nothing is to be remembered.
+      parallel: 1,
+      checkpoints: 0,
       template,
       onWarning: warn,
       onProgress: ({ doneBytes, totalBytes }) => progress.update(doneBytes, totalBytes),

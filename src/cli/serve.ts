@@ -29,6 +29,10 @@ const flags = {
   cors: texts("origin", "let pages of this origin use the API; * for all; may be repeated"),
   alias: text("name", "the model's name in the API; by default that of the file"),
   strictModel: toggle("refuse requests that name another model"),
+  parallel: integer("n", "requests that are answered side by side (default 8)", {
+    min: 1,
+    max: 256,
+  }),
   queue: integer("n", "requests that may wait for their turn (default 64)", { min: 0 }),
   timeout: number("s", "seconds that a request may take (default 600)", { above: 0 }),
   drainTimeout: number("s", "seconds for requests to end on a signal (default 30)", { min: 0 }),
@@ -48,6 +52,7 @@ const flags = {
 type ServeValues = Values<typeof flags>;
 
 const usualPort = 8080;
+const usualParallel = 8;
 const usualQueue = 64;
 const usualTimeoutS = 600;
 const usualDrainS = 30;
@@ -97,6 +102,7 @@ async function startEngine(
       path,
       device,
       contextTokens: ctx,
+      parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
       template: template === undefined ? undefined : await readTextFile(template),
     },

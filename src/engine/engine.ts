@@ -1,32 +1,24 @@
 /**
- * A loaded model that turns tokens into logits. Numbers in, numbers out: text, sampling and
- * stopping are done by others. One step is: write the rows, submit a recorded program, wait, look
- * at the logits.
+ * A loaded model that turns tokens into more tokens, for many callers at once, or into logits.
+ * Numbers in, numbers out: text and stopping at text are done by others.
  */
 import { invariant, UserError } from "../errors.ts";
-import {
-  blockTokens,
-  writeBlockTable,
-  writeStep,
-  type StepRow,
-  type StepShape,
-} from "../kernels/step.ts";
+import { blockTokens } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
 import { uploadWeights, type UploadProgress } from "../model/upload.ts";
-import { hostBytes } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
-import { KvBlocks } from "./kv-blocks.ts";
+import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
-import { cacheBlockCount, planMemory, type MemoryPlan } from "./plan.ts";
-import { bucketOf, Programs, type RecordedPass } from "./programs.ts";
+import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
+import { RowBudget } from "./row-budget.ts";
+import { Runner, type StepStats } from "./runner.ts";
+import { Scheduler, type SchedulerStats } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
-import { nextTurn } from "./turn.ts";
+import { TokenLoop } from "./token-loop.ts";
 
-export interface EngineOptions {
-  /** The longest that fits, up to the model's own, by default. */
-  readonly contextTokens?: number | undefined;
+export interface EngineOptions extends PlanWishes {
   /** Results do not depend on how many rows share a step. */
   readonly deterministic?: boolean;
   /** Time every dispatch. */
@@ -35,76 +27,63 @@ export interface EngineOptions {
   readonly onProgress?: (progress: UploadProgress) => void;
 }
 
-/** What a step cost. */
-export interface StepStats {
-  readonly rows: number;
-  readonly submits: number;
-  readonly dispatches: number;
-  readonly barriers: number;
-  /** Time in which the host was busy and did not wait. */
-  readonly hostMs: number;
-  readonly gpuMs: number;
-}
-
-/**
- * Prefill chunks grow and shrink to keep a submission within these, far below the watchdogs of
- * drivers.
- */
-const chunkMsGrow = 250;
-const chunkMsShrink = 800;
-const chunkRowsFirst = 128;
-const chunkRowsMin = 16;
+/** Submissions stay far below the watchdogs of drivers. */
+const prefillMs = { growMs: 250, shrinkMs: 800 };
+/** Who reads a text while another prompt comes in shall not see it stutter. */
+const mixedMs = { growMs: 40, shrinkMs: 120 };
+const rowsFirst = 128;
+const rowsLeast = 16;
+/** Tokens between states that are kept of recurrent layers. */
+const checkpointInterval = 16 * blockTokens;
 
 export class Engine {
   readonly gpu: Gpu;
   readonly model: Model;
   readonly plan: MemoryPlan;
   readonly #groups: readonly MemoryGroup[];
-  readonly #programs: Programs;
-  readonly #shape: StepShape;
-  readonly #stepWords: Uint32Array;
-  readonly #logits: Float32Array;
-  readonly #blocks: KvBlocks;
-  #chunkRows: number;
-  #lastStep: StepStats | undefined;
-  #lastPass: RecordedPass | undefined;
+  readonly #runner: Runner;
+  readonly #scheduler: Scheduler;
+  readonly #loop: TokenLoop;
+  readonly #prefillBudget: RowBudget;
 
   private constructor(
     gpu: Gpu,
     model: Model,
     plan: MemoryPlan,
     memory: EngineMemory,
-    options: EngineOptions,
+    { deterministic = false, profile = false }: EngineOptions,
   ) {
     this.gpu = gpu;
     this.model = model;
     this.plan = plan;
     this.#groups = memory.groups;
-    this.#shape = memory.shape;
-    const step = hostBytes(memory.step);
-    this.#stepWords = new Uint32Array(step.buffer, step.byteOffset, step.byteLength / 4);
-    const logits = hostBytes(memory.readback);
-    this.#logits = new Float32Array(logits.buffer, logits.byteOffset, logits.byteLength / 4);
-    this.#blocks = new KvBlocks(cacheBlockCount(plan.contextTokens));
-    this.#chunkRows = gpu.device.capabilities.kind === "cpu" ? plan.rowCapacity : chunkRowsFirst;
-    const { deterministic = false, profile = false } = options;
-    this.#programs = new Programs(gpu, model, memory, { deterministic, profile });
+    const runner = new Runner(gpu, model, plan, memory, { deterministic, profile });
+    const blockCount = cacheBlockCount(plan.cacheTokens);
+    const scheduler = new Scheduler({ ...plan, blockCount, checkpointInterval, pipelined: false });
+    const most = plan.rowCapacity;
+    const least = Math.max(rowsLeast, plan.sequenceCapacity);
+    const isCpu = gpu.device.capabilities.kind === "cpu";
+    // A processor has no watchdog.
+    const prefillBudget = isCpu
+      ? new RowBudget({ least: most, first: most, most, ...prefillMs })
+      : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
+    const mixedBudget = new RowBudget({ least, first: rowsFirst, most, ...mixedMs });
+    const { vocabularySize } = model.config;
+    this.#runner = runner;
+    this.#scheduler = scheduler;
+    this.#prefillBudget = prefillBudget;
+    this.#loop = new TokenLoop({ scheduler, runner, prefillBudget, mixedBudget, vocabularySize });
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
   static async load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
-    const plan = planMemory(gpu.device, model, options.contextTokens);
+    const plan = planMemory(gpu.device, model, options);
     options.onPlan?.(plan);
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);
     try {
       const memory = allocateEngineMemory(gpu, model, plan);
-      return new Engine(
-        gpu,
-        model,
-        plan,
-        { ...memory, groups: [weights, ...memory.groups] },
-        options,
-      );
+      const groups = [weights, ...memory.groups];
+      return new Engine(gpu, model, plan, { ...memory, groups }, options);
     } catch (error) {
       weights.free();
       throw error;
@@ -117,51 +96,63 @@ export class Engine {
   }
 
   get lastStep(): StepStats | undefined {
-    return this.#lastStep;
+    return this.#runner.lastStep;
+  }
+
+  /** How full it is, and what it has done. */
+  get stats(): SchedulerStats {
+    return this.#scheduler.stats;
+  }
+
+  /** Told the cost of every step in which texts are made. */
+  set onStep(listener: ((stats: StepStats) => void) | undefined) {
+    this.#loop.onStep = listener;
   }
 
   /** Time of each kind of dispatch in the last step, if profiling. */
   profile(): ProfileLine[] {
-    return this.#lastPass?.profiler?.read() ?? [];
+    return this.#runner.profile();
+  }
+
+  /**
+   * Yields the tokens behind a prompt as they are made and returns why the text ended. Any number
+   * of texts may be asked for at once: `plan.sequenceCapacity` of them share the steps, others
+   * wait. Leaving the loop, or the request's signal, ends a text before the next step.
+   */
+  generate(request: GenerationRequest): AsyncGenerator<number, FinishReason> {
+    return this.#loop.generate(request);
+  }
+
+  /** Forgets what it remembers of texts that are complete. */
+  forget(): void {
+    this.#scheduler.clearPrefixes();
   }
 
   createSequence(): Sequence {
-    return new Sequence(0);
+    return new Sequence();
   }
 
-  /** Empties a sequence and gives its part of the cache back. */
+  /** Empties a sequence and gives its place and its part of the cache back. */
   release(sequence: Sequence): void {
-    this.#blocks.release(sequence.blocks.splice(0));
-    sequence.length = 0;
+    const { residence } = sequence;
+    if (residence === undefined) return;
+    sequence.residence = undefined;
+    this.#scheduler.loose.close(residence);
+    this.#loop.wake();
   }
 
   /**
    * Appends tokens to a sequence and returns the logits behind the last one: [vocabularySize],
-   * valid until the next call. Long inputs go in chunks.
+   * valid until the next step. Long inputs go in chunks.
    */
   append(sequence: Sequence, tokens: readonly number[]): Float32Array {
-    const chunks = this.#appendChunks(sequence, tokens);
-    for (;;) {
-      const chunk = chunks.next();
-      if (chunk.done === true) return chunk.value;
-    }
-  }
-
-  /**
-   * As `append`, but the event loop turns between chunks, so that signals and timers get theirs.
-   * Undefined if `isCancelled` said so there.
-   */
-  async appendInTurns(
-    sequence: Sequence,
-    tokens: readonly number[],
-    isCancelled: () => boolean,
-  ): Promise<Float32Array | undefined> {
-    const chunks = this.#appendChunks(sequence, tokens);
-    for (;;) {
-      const chunk = chunks.next();
-      if (chunk.done === true) return chunk.value;
-      await nextTurn();
-      if (isCancelled()) return undefined;
+    invariant(tokens.length > 0, "nothing to append");
+    for (let start = 0; ;) {
+      const part = tokens.slice(start, start + this.#prefillBudget.rows);
+      start += part.length;
+      const isLast = start === tokens.length;
+      const logits = this.#feed(sequence, part, isLast ? [part.length - 1] : []);
+      if (isLast) return logits;
     }
   }
 
@@ -173,105 +164,55 @@ export class Engine {
   ): void {
     const { vocabularySize } = this.model.config;
     for (let start = 0; start < tokens.length;) {
-      const count = Math.min(this.#chunkRows, this.plan.outputCapacity, tokens.length - start);
-      const part = tokens.slice(start, start + count);
-      const logits = this.#step(
-        sequence,
-        part,
-        part.map((_token, i) => i),
-      );
-      for (let i = 0; i < count; i++) {
+      const most = Math.min(this.#prefillBudget.rows, this.plan.outputCapacity);
+      const part = tokens.slice(start, start + most);
+      const logits = this.#feed(sequence, part, [...part.keys()]);
+      for (let i = 0; i < part.length; i++) {
         onLogits(start + i, logits.subarray(i * vocabularySize, (i + 1) * vocabularySize));
       }
-      start += count;
+      start += part.length;
     }
   }
 
+  /** Texts in the making end as cancelled. */
   close(): void {
+    this.#loop.stop();
     this.gpu.device.waitIdle();
-    this.#programs.free();
+    this.#runner.free();
     for (const group of this.#groups) group.free();
   }
 
-  /** Appends a chunk a turn and returns the logits behind the last token. */
-  *#appendChunks(sequence: Sequence, tokens: readonly number[]): Generator<void, Float32Array> {
-    invariant(tokens.length > 0, "nothing to append");
-    for (let start = 0; ;) {
-      const end = Math.min(start + this.#chunkRows, tokens.length);
-      const isLast = end === tokens.length;
-      const logits = this.#step(
-        sequence,
-        tokens.slice(start, end),
-        isLast ? [end - start - 1] : [],
-      );
-      if (isLast) return logits;
-      yield;
-      start = end;
-    }
-  }
-
-  /** One submission: rows of one sequence, and the logits of some of them, packed. */
-  #step(
+  /** One step of a sequence alone, and the logits of some of its rows, packed. */
+  #feed(
     sequence: Sequence,
     tokens: readonly number[],
     outputRows: readonly number[],
   ): Float32Array {
     const started = performance.now();
-    this.#reserve(sequence, tokens.length);
-    const rows: StepRow[] = tokens.map((token, i) => ({
-      token,
-      position: sequence.length + i,
-      sequence: sequence.slot,
-    }));
-    const pass = this.#passFor(tokens.length, outputRows.length);
-    writeStep(this.#stepWords, this.#shape, rows, outputRows);
-    const { timeline } = this.gpu;
-    const submission = timeline.submit(pass.program.commands, pass.program.label);
-    const submitted = performance.now();
-    timeline.wait(submission);
-    const done = performance.now();
-    sequence.length += tokens.length;
-    this.#adaptChunk(tokens.length, done - submitted);
-    this.#lastPass = pass;
-    const gpuMs = pass.timer.milliseconds();
-    this.#lastStep = {
-      rows: tokens.length,
-      submits: 1,
-      dispatches: pass.program.dispatchCount,
-      barriers: pass.program.barrierCount,
-      hostMs: submitted - started + (performance.now() - done),
-      gpuMs,
-    };
-    return this.#logits.subarray(0, outputRows.length * this.model.config.vocabularySize);
-  }
-
-  #passFor(rowCount: number, outputCount: number): RecordedPass {
-    const rowCapacity = bucketOf(rowCount);
-    const outputCapacity =
-      outputCount <= 1 ? outputCount : Math.min(bucketOf(outputCount), this.plan.outputCapacity);
-    return this.#programs.get(rowCapacity, outputCapacity);
-  }
-
-  /** Makes room in the cache; the caller sees to it that a text does not outgrow the context. */
-  #reserve(sequence: Sequence, count: number): void {
-    const { contextTokens } = this.plan;
-    if (sequence.length + count > contextTokens) {
+    const { contextTokens, sequenceCapacity } = this.plan;
+    if (sequence.length + tokens.length > contextTokens) {
       throw new UserError(
         "usage",
-        `${sequence.length + count} tokens do not fit the context of ${contextTokens}`,
+        `${sequence.length + tokens.length} tokens do not fit the context of ${contextTokens}`,
         "shorten the prompt or choose a longer context with -c",
       );
     }
-    const missing = sequence.blocksNeeded(count, blockTokens);
-    if (missing === 0) return;
-    sequence.blocks.push(...this.#blocks.allocate(missing));
-    writeBlockTable(this.#stepWords, this.#shape, sequence.slot, sequence.blocks);
-  }
-
-  #adaptChunk(rows: number, milliseconds: number): void {
-    if (this.gpu.device.capabilities.kind === "cpu" || rows < this.#chunkRows) return;
-    if (milliseconds < chunkMsGrow)
-      this.#chunkRows = Math.min(this.#chunkRows * 2, this.plan.rowCapacity);
-    if (milliseconds > chunkMsShrink) this.#chunkRows = Math.max(this.#chunkRows / 2, chunkRowsMin);
+    const { loose } = this.#scheduler;
+    sequence.residence ??= loose.open();
+    const { residence } = sequence;
+    const work = residence && loose.plan(residence, tokens, outputRows);
+    if (work === undefined) {
+      throw new UserError(
+        "failed",
+        residence === undefined
+          ? `all ${sequenceCapacity} places for texts are taken`
+          : `the cache of ${this.plan.cacheTokens} tokens is full of other texts`,
+        "finish or cancel one of them first",
+      );
+    }
+    const logits = this.#runner.run(work, started);
+    const { waitMs = 0 } = this.lastStep ?? {};
+    this.#prefillBudget.observe(tokens.length, waitMs);
+    return logits;
   }
 }

@@ -1,48 +1,29 @@
-/** The loop that makes text: prefill the prompt, then sample and append, token by token. */
-import type { Engine } from "./engine.ts";
+/** What a text is asked for with, and how it can end. */
 import type { Sampler } from "./sampler.ts";
-import type { Sequence } from "./sequence.ts";
-import { nextTurn } from "./turn.ts";
 
 export type FinishReason = "stop" | "length" | "cancelled";
 
-export interface GenerationOptions {
+export interface GenerationRequest {
+  /** Not empty, and no longer than the context. */
+  readonly prompt: readonly number[];
+  /** Chooses the tokens. It is this text's own: it remembers what it chose. */
   readonly sampler: Sampler;
   /** Tokens after the prompt at most. */
   readonly maxTokens: number;
   /** Tokens that end the text; they are not part of it. */
   readonly endTokens: ReadonlySet<number>;
   readonly signal?: AbortSignal | undefined;
+  /** Whom it is for: clients are served alike. */
+  readonly client?: string | undefined;
+  /** Positions in the prompt at which messages end: likely ends of what other prompts share. */
+  readonly boundaries?: readonly number[] | undefined;
+  /**
+   * The next token waits until the last one was read: the sampler is told something in between, as
+   * with a grammar. Else tokens may be made ahead of their reader.
+   */
+  readonly lockstep?: boolean | undefined;
+  /** Called when the first rows are computed; so many tokens of the prompt the cache held. */
+  readonly onBegin?: ((cachedTokens: number) => void) | undefined;
   /** Called when the prompt is in the cache and the first token is known. */
-  readonly onPrefill?: () => void;
-}
-
-/**
- * Yields the tokens behind `prompt` as they are made and returns why it ended. The prompt is not
- * empty and fits the context. The event loop turns between steps, so that signals and writes get
- * their turn.
- */
-export async function* generateTokens(
-  engine: Engine,
-  sequence: Sequence,
-  prompt: readonly number[],
-  { sampler, maxTokens, endTokens, signal, onPrefill }: GenerationOptions,
-): AsyncGenerator<number, FinishReason> {
-  const isCancelled = () => signal?.aborted === true;
-  sampler.prime(prompt);
-  if (maxTokens === 0) return "length";
-  await nextTurn();
-  if (isCancelled()) return "cancelled";
-  let logits = await engine.appendInTurns(sequence, prompt, isCancelled);
-  if (logits === undefined) return "cancelled";
-  for (let count = 1; ; count++) {
-    const token = sampler.sample(logits);
-    if (count === 1) onPrefill?.();
-    if (endTokens.has(token)) return "stop";
-    yield token;
-    if (count >= maxTokens || sequence.length >= engine.plan.contextTokens) return "length";
-    await nextTurn();
-    if (isCancelled()) return "cancelled";
-    logits = engine.append(sequence, [token]);
-  }
+  readonly onPrefill?: (() => void) | undefined;
 }

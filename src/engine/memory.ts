@@ -35,13 +35,14 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     return group.slices;
   };
   try {
-    const { contextTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
+    const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
     const caches = allocate(
       "device",
-      cachePieces(model, contextTokens),
+      cachePieces(model, cacheTokens),
       "the cache of keys and values",
     );
-    const statePlan = statePieces(model, sequenceCapacity);
+    const { checkpointCapacity = 0 } = plan;
+    const statePlan = statePieces(model, sequenceCapacity + checkpointCapacity);
     const states = allocate("device", statePlan, "the state of recurrent layers");
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");

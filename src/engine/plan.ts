@@ -14,10 +14,14 @@ import { freeDeviceBytes, planPacking, sliceAlignment, type Piece } from "../vul
 export interface MemoryPlan {
   readonly weightBytes: number;
   readonly cacheBytesPerToken: number;
+  /** Of one text. */
   readonly contextTokens: number;
+  /** Of all texts together. */
+  readonly cacheTokens: number;
   readonly cacheBytes: number;
-  /** Of recurrent layers, which hold state and no keys and values. */
+  /** Of recurrent layers, which hold state and no keys and values: all of it. */
   readonly stateBytes: number;
+  readonly stateBytesPerSequence: number;
   readonly activationBytes: number;
   readonly totalBytes: number;
   /** What the device had free, less the margin. */
@@ -28,25 +32,41 @@ export interface MemoryPlan {
   readonly outputCapacity: number;
   /** Sequences that have a block table and state. */
   readonly sequenceCapacity: number;
+  /** Copies of a sequence's state that can be kept; undefined if the model has no such state. */
+  readonly checkpointCapacity: number | undefined;
+}
+
+export interface PlanWishes {
+  /** Of one text; the longest that fits by default, up to the model's own. */
+  readonly contextTokens?: number | undefined;
+  /** Of all texts together; a context, or so much that all have a moderate one, if that fits. */
+  readonly cacheTokens?: number | undefined;
+  /** Texts that are made side by side, at most; 1 by default. */
+  readonly parallel?: number | undefined;
+  /** States that are kept for texts that begin alike, at most. */
+  readonly checkpoints?: number | undefined;
 }
 
 /** Left to the desktop and to other programs: what users of other engines found enough. */
 const marginBytes = 512 << 20;
 const rowsMax = 512;
-const sequencesMax = 1;
+/** Two for each sequence, at the ends of prompt and answer, and some for what they share. */
+const checkpointsBeside = 6;
+/** Of the cache for each of several texts, where there is room. */
+const tokensPerSequence = 8192;
+/** Part of the free memory that recurrent state may take beyond that of one sequence. */
+const stateShare = 0.25;
 /** Logits of many positions at once are for perplexity alone. */
 const logitsBytesMax = 64 << 20;
-/** Sequences that decode side by side want one output each. */
+/** Logits of several positions at once, however large the vocabulary. */
 const outputsMin = 8;
 /** The shortest context that is of any use. */
 const contextTokensMin = 256;
 
-/**
- * Plans for a context of `contextTokens`, or for the longest that fits up to the model's own.
- * Throws a "memory" error with the numbers if it does not fit.
- */
-export function planMemory(device: Device, model: Model, contextTokens?: number): MemoryPlan {
+/** Throws a "memory" error with the numbers if not even one text fits. */
+export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}): MemoryPlan {
   const { config } = model;
+  const { contextTokens, parallel = 1 } = wishes;
   if (contextTokens !== undefined && contextTokens > config.contextLength) {
     throw new UserError(
       "usage",
@@ -58,8 +78,10 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
   const weights = planPacking(capabilities, weightPieces(model.weights.declared()));
   const weightBytes = weights.blocks.reduce((sum, byteSize) => sum + byteSize, 0);
   const freeBytes = freeDeviceBytes(device, capabilities.kind === "cpu" ? 0 : marginBytes);
-  const activationBytes = piecesBytes(activationPieces(model, rowsMax, outputCapacityOf(model)));
-  const stateBytes = piecesBytes(statePieces(model, sequencesMax));
+  const outputCapacity = outputCapacityOf(model, parallel);
+  const activationBytes = piecesBytes(activationPieces(model, rowsMax, outputCapacity));
+  const states = planStates(model, wishes, freeBytes - weightBytes - activationBytes);
+  const { stateBytes } = states;
   const perToken = cacheBytesPerToken(model);
   const fitting = fittingTokens(model, freeBytes - weightBytes - activationBytes - stateBytes);
   const wanted = contextTokens ?? Math.min(config.contextLength, Math.max(fitting, 0));
@@ -76,20 +98,38 @@ export function planMemory(device: Device, model: Model, contextTokens?: number)
       wanted,
     });
   }
-  const cacheBytes = piecesBytes(cachePieces(model, granted));
+  const shared = Math.min(wanted, tokensPerSequence) * states.sequenceCapacity;
+  const tokens = roundUp(wishes.cacheTokens ?? shared, blockTokens);
+  const cacheTokens = Math.max(granted, Math.min(tokens, fitting));
+  const cacheBytes = piecesBytes(cachePieces(model, cacheTokens));
   return {
     weightBytes,
     activationBytes,
     cacheBytes,
-    stateBytes,
     freeBytes,
     cacheBytesPerToken: perToken,
     contextTokens: wanted,
+    cacheTokens,
     totalBytes: weightBytes + activationBytes + cacheBytes + stateBytes,
     rowCapacity: rowsMax,
-    outputCapacity: outputCapacityOf(model),
-    sequenceCapacity: sequencesMax,
+    outputCapacity,
+    ...states,
   };
+}
+
+/** State for as many sequences as are wished for, or as its share of the memory has room for. */
+function planStates(model: Model, { parallel = 1, checkpoints }: PlanWishes, roomBytes: number) {
+  const stateBytesPerSequence = piecesBytes(statePieces(model, 1));
+  if (stateBytesPerSequence === 0) {
+    const none = { stateBytesPerSequence, stateBytes: 0, checkpointCapacity: undefined };
+    return { ...none, sequenceCapacity: parallel };
+  }
+  const fitting = Math.max(Math.floor((roomBytes * stateShare) / stateBytesPerSequence), 1);
+  const sequenceCapacity = Math.min(parallel, fitting);
+  const wanted = checkpoints ?? 2 * parallel + checkpointsBeside;
+  const checkpointCapacity = Math.min(wanted, fitting - sequenceCapacity);
+  const stateBytes = piecesBytes(statePieces(model, sequenceCapacity + checkpointCapacity));
+  return { stateBytesPerSequence, stateBytes, sequenceCapacity, checkpointCapacity };
 }
 
 /** Keys and values in half precision. */
@@ -108,17 +148,14 @@ function fittingTokens(model: Model, roomBytes: number): number {
   return Math.floor(roomBytes / (perToken * blockTokens)) * blockTokens;
 }
 
-/** The state of recurrent layers, by its name in the model. */
-export function statePieces({ states }: Model, sequenceCapacity: number): Piece[] {
-  return Object.entries(states).map(([label, bytes]) => ({
-    label,
-    byteSize: sequenceCapacity * bytes,
-  }));
+/** The state of recurrent layers, by its name in the model: of sequences, then of checkpoints. */
+export function statePieces({ states }: Model, count: number): Piece[] {
+  return Object.entries(states).map(([label, bytes]) => ({ label, byteSize: count * bytes }));
 }
 
 /** All key caches, then all value caches, by layer. */
-export function cachePieces({ cache }: Model, contextTokens: number): Piece[] {
-  const tokens = roundUp(contextTokens, blockTokens);
+export function cachePieces({ cache }: Model, cacheTokens: number): Piece[] {
+  const tokens = roundUp(cacheTokens, blockTokens);
   return ["keys", "values"].flatMap((kind) =>
     cache.layers.map(({ kvHeads, headWidth }, i) => ({
       label: `${kind} of layer ${i}`,
@@ -144,9 +181,10 @@ export function activationPieces(
   ];
 }
 
-function outputCapacityOf({ config }: Model): number {
+/** Texts that are made side by side want one output each. */
+function outputCapacityOf({ config }: Model, parallel: number): number {
   const fitting = Math.floor(logitsBytesMax / (config.vocabularySize * 4));
-  return Math.min(Math.max(fitting, outputsMin), rowsMax);
+  return Math.min(Math.max(fitting, outputsMin, parallel), rowsMax);
 }
 
 function piecesBytes(pieces: readonly Piece[]): number {
@@ -186,7 +224,7 @@ function doesNotFit(model: Model, device: Device, shortage: Shortage): UserError
   );
 }
 
-/** Blocks of the paged cache for a context. */
-export function cacheBlockCount(contextTokens: number): number {
-  return ceilDiv(contextTokens, blockTokens);
+/** Blocks of the paged cache for some tokens. */
+export function cacheBlockCount(tokens: number): number {
+  return ceilDiv(tokens, blockTokens);
 }

@@ -1,19 +1,11 @@
-/** One text in the making: how many of its tokens the cache holds, and in which blocks. */
-import { ceilDiv } from "../math.ts";
+/** A sequence that its owner feeds by hand. Its first tokens take it to a place on the device. */
+import type { Residence } from "./residence.ts";
 
 export class Sequence {
-  /** Its row in the block tables. */
-  readonly slot: number;
-  readonly blocks: number[] = [];
+  residence: Residence | undefined;
+
   /** Tokens whose keys and values are in the cache; the position of the next one. */
-  length = 0;
-
-  constructor(slot: number) {
-    this.slot = slot;
-  }
-
-  /** Blocks that are missing before `count` more tokens fit. */
-  blocksNeeded(count: number, blockTokens: number): number {
-    return Math.max(0, ceilDiv(this.length + count, blockTokens) - this.blocks.length);
+  get length(): number {
+    return this.residence?.length ?? 0;
   }
 }

@@ -65,13 +65,15 @@ export function writeStep(
   });
 }
 
-/** Writes the cache blocks of a sequence, in the order of its positions. */
+/** Writes the cache blocks of a sequence from its `first` on, in the order of its positions. */
 export function writeBlockTable(
   words: Uint32Array,
   { rowCapacity, tableStride }: StepShape,
   sequence: number,
   blocks: readonly number[],
+  first = 0,
 ): void {
-  invariant(blocks.length <= tableStride, `${blocks.length} blocks in a table of ${tableStride}`);
-  words.set(blocks, headerWords + wordsPerRow * rowCapacity + sequence * tableStride);
+  const count = first + blocks.length;
+  invariant(count <= tableStride, `${count} blocks in a table of ${tableStride}`);
+  words.set(blocks, headerWords + wordsPerRow * rowCapacity + sequence * tableStride + first);
 }

@@ -68,8 +68,10 @@ export class AnswerStream {
   async *run(signal: AbortSignal): AsyncGenerator<Piece, Finish> {
     const asked = performance.now();
     let [begun, first] = [asked, asked];
-    const loop = this.#tokens(signal, () => {
+    let cachedTokens = 0;
+    const loop = this.#tokens(signal, (count) => {
       begun = first = performance.now();
+      cachedTokens = count;
     });
     let reason: FinishReason = "stop";
     for (;;) {
@@ -93,7 +95,7 @@ export class AnswerStream {
       reason,
       stopString: this.#reader.stopString,
       promptTokens: this.promptTokens,
-      cachedTokens: 0,
+      cachedTokens,
       tokens: this.#tokenCount,
       reasoningTokens: this.#reasoningCount,
       queueMs: begun - asked,
@@ -102,15 +104,19 @@ export class AnswerStream {
     };
   }
 
-  #tokens(signal: AbortSignal, onBegin: () => void) {
+  #tokens(signal: AbortSignal, onBegin: (cachedTokens: number) => void) {
     const { tokenizer, tokens, contextTokens } = this.#model;
     const { maxTokens, ignoreEos, client, logprobs } = this.#work;
-    const room = contextTokens - this.#prompt.length + 1;
+    const prompt = this.#prompt;
+    const room = contextTokens - prompt.length + 1;
+    const ends = tokenizer.endOfGeneration;
     return tokens.generate({
-      prompt: this.#prompt,
+      prompt,
       maxTokens: Math.min(maxTokens ?? room, room),
       sampling: this.#sampling,
-      endTokens: ignoreEos ? new Set() : tokenizer.endOfGeneration,
+      endTokens: ignoreEos ? new Set() : ends,
+      // Messages end with what ends an answer.
+      boundaries: prompt.flatMap((token, i) => (ends.has(token) ? [i + 1] : [])),
       client,
       logprobs,
       mask: this.#mask,

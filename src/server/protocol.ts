@@ -13,6 +13,8 @@ export interface ModelOptions {
   readonly path: string | undefined;
   readonly device: string | undefined;
   readonly contextTokens: number | undefined;
+  /** Texts that are made side by side at most. */
+  readonly parallel: number;
   readonly deterministic: boolean;
   /** A chat template instead of the model's own. */
   readonly template: string | undefined;

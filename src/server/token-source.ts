@@ -22,12 +22,14 @@ export interface TokenRequest {
   /** Tokens that end the text; they are not part of it. */
   readonly endTokens: ReadonlySet<number>;
   readonly client: string;
+  /** Positions in the prompt at which messages end. */
+  readonly boundaries: readonly number[];
   /** How many alternatives to each token are wanted with their logprobs. */
   readonly logprobs: number | undefined;
   readonly mask: TokenMask | undefined;
   readonly signal: AbortSignal;
-  /** The text's turn has come. */
-  readonly onBegin: () => void;
+  /** The text's turn has come; so many tokens of its prompt are in the cache. */
+  readonly onBegin: (cachedTokens: number) => void;
 }
 
 export interface ScoredToken {

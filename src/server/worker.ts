@@ -1,8 +1,8 @@
 /** The Worker that owns the device. */
 import { isDeviceLost, load } from "../index.ts";
 import { EngineRoom, type LoadedModel } from "./engine-room.ts";
+import { EngineSource } from "./engine-source.ts";
 import type { FromEngine, ModelOptions, ToEngine } from "./protocol.ts";
-import { SingleStream } from "./single-stream.ts";
 
 declare const self: Worker;
 
@@ -10,17 +10,18 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, deterministic, template } = options;
+  const { path, device, contextTokens, parallel, deterministic, template } = options;
   const model = await load(path, {
     device,
     contextTokens,
+    parallel,
     deterministic,
     template,
     onWarning: (message) => tell({ type: "warning", message }),
     onProgress: (progress) => tell({ type: "progress", ...progress }),
   });
   const { engine, config, tokenizer } = model;
-  const tokens = new SingleStream(engine);
+  const tokens = new EngineSource(engine);
   return {
     tokenizer,
     chat: model.template === undefined ? undefined : model.chatFormat,

@@ -93,10 +93,10 @@ describe("with enough memory", () => {
   });
 
   test("a wish is granted, also one that ends within a block", () => {
-    const plan = planMemory(deviceWith(8e9), model, 100);
+    const plan = planMemory(deviceWith(8e9), model, { contextTokens: 100 });
     expect([plan.contextTokens, plan.cacheBytes]).toEqual([100, 128 * perToken]);
-    expect(planMemory(deviceWith(8e9), model, 4096).contextTokens).toBe(4096);
-    expect(planMemory(deviceWith(8e9), model, 1).contextTokens).toBe(1);
+    expect(planMemory(deviceWith(8e9), model, { contextTokens: 4096 }).contextTokens).toBe(4096);
+    expect(planMemory(deviceWith(8e9), model, { contextTokens: 1 }).contextTokens).toBe(1);
   });
 
   test("nothing is left to a desktop on the processor", () => {
@@ -114,8 +114,8 @@ describe("with less", () => {
 
   test("a wish that just fits is granted, one block more is refused with the numbers", () => {
     const device = deviceWithCache(1024 * perToken);
-    expect(planMemory(device, model, 1024).contextTokens).toBe(1024);
-    expect(refusalOf(() => planMemory(device, model, 1025))).toBe(
+    expect(planMemory(device, model, { contextTokens: 1024 }).contextTokens).toBe(1024);
+    expect(refusalOf(() => planMemory(device, model, { contextTokens: 1025 }))).toBe(
       `memory: tiny needs ${formatBytes(fixed + 1025 * perToken)} (${parts}, 262 kB for 1025 ` +
         `tokens) and Fake GPU has ${formatBytes(fixed + 1024 * perToken)} free; ` +
         "shorten the context with -c 1024",
@@ -123,7 +123,9 @@ describe("with less", () => {
   });
 
   test("a short context that was asked for is granted even where the default would not be", () => {
-    expect(planMemory(deviceWithCache(64 * perToken), model, 64).contextTokens).toBe(64);
+    expect(
+      planMemory(deviceWithCache(64 * perToken), model, { contextTokens: 64 }).contextTokens,
+    ).toBe(64);
   });
 });
 
@@ -159,7 +161,7 @@ describe("with too little", () => {
 
 describe("a wish beyond the model", () => {
   test("is the user's mistake, whatever the memory", () => {
-    expect(refusalOf(() => planMemory(deviceWith(8e9), model, 4097))).toBe(
+    expect(refusalOf(() => planMemory(deviceWith(8e9), model, { contextTokens: 4097 }))).toBe(
       "usage: a context of 4097 tokens is more than tiny was made for; choose -c up to 4096",
     );
   });

@@ -34,7 +34,7 @@ export class ScriptedSource implements TokenSource {
   async *generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason> {
     this.activeCount++;
     try {
-      request.onBegin();
+      request.onBegin(0);
       this.begun.push(request);
       return yield* this.#make(request);
     } finally {

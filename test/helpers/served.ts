@@ -93,6 +93,7 @@ const noOptions = {
   path: undefined,
   device: undefined,
   contextTokens: undefined,
+  parallel: 4,
   deterministic: false,
   template: undefined,
 };

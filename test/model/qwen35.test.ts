@@ -109,7 +109,7 @@ describe("what a model needs", () => {
 
   test.skipIf(noGpu !== undefined)("is planned with its states", () => {
     const model = modelOf(tinyQwen35({ architecture: "qwen35" }));
-    const plan = planMemory(testGpu().device, model, 64);
+    const plan = planMemory(testGpu().device, model, { contextTokens: 64 });
     const least = Object.values(model.states).reduce((sum, bytes) => sum + bytes, 0);
     expect(plan.stateBytes).toBeGreaterThanOrEqual(least * plan.sequenceCapacity);
     const { weightBytes, activationBytes, cacheBytes, stateBytes } = plan;

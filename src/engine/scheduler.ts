@@ -1,0 +1,381 @@
+/**
+ * Which rows of which texts the next step computes. It mixes decoding and prefill under a budget of
+ * rows; texts join and leave at any step. Numbers in, numbers out: it knows no device and no clock.
+ *
+ * A plan may be made before the ids of the step before are known (`pipelined`): a row then takes
+ * the latest token of its slot, and a text that turns out to have ended leaves a row to discard.
+ */
+import { invariant } from "../errors.ts";
+import { blockTokens } from "../kernels/step.ts";
+import { ceilDiv } from "../math.ts";
+import { ClientLedger } from "./client-ledger.ts";
+import { FairOrder } from "./fair-order.ts";
+import { LooseSequences } from "./loose-sequences.ts";
+import { PagedCache, type CacheLimits } from "./paged-cache.ts";
+import type { Residence } from "./residence.ts";
+import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
+import { TokenStream, type TokenRequest } from "./token-stream.ts";
+
+export interface SchedulerLimits extends CacheLimits {
+  /** Positions of a sequence at most. */
+  readonly contextTokens: number;
+  /** Rows of a step whose logits can be had. */
+  readonly outputCapacity: number;
+  /** Plan one step ahead of the ids. */
+  readonly pipelined: boolean;
+  /** Tokens from one checkpoint of recurrent state to the next. */
+  readonly checkpointInterval?: number | undefined;
+}
+
+/** What a step made of a run with an output. */
+export interface Outcome {
+  readonly token: number;
+  /** It ends the text. */
+  readonly isEnd: boolean;
+}
+
+export interface Progress {
+  readonly id: number;
+  readonly token: number;
+  readonly finish: "stop" | "length" | undefined;
+}
+
+export interface SchedulerStats {
+  readonly waitingCount: number;
+  readonly runningCount: number;
+  readonly freeBlockCount: number;
+  /** Blocks that only the prefix tree uses. */
+  readonly idleBlockCount: number;
+  /** Totals since the start. */
+  readonly totals: Readonly<SchedulerTotals>;
+}
+
+interface SchedulerTotals {
+  rows: number;
+  /** Rows whose ids nobody wanted any more. */
+  discarded: number;
+  /** Tokens of prompts that did not have to be computed. */
+  cached: number;
+  preemptions: number;
+}
+
+/** A step whose ids are not known yet. */
+interface Flight {
+  readonly plan: StepPlan;
+  readonly shares: readonly Share[];
+  readonly outputs: readonly Share[];
+}
+
+/** Rows of prefill that are given out at a time. */
+const quantumRows = blockTokens;
+
+export class Scheduler {
+  readonly loose: LooseSequences;
+  readonly #limits: SchedulerLimits;
+  readonly #cache: PagedCache;
+  readonly #ledger = new ClientLedger();
+  readonly #order = new FairOrder(this.#ledger);
+  readonly #waiting = new Map<number, TokenStream>();
+  readonly #running = new Map<number, TokenStream>();
+  /** Taken from the end. */
+  readonly #freeSlots: number[];
+  readonly #flights: Flight[] = [];
+  readonly #totals: SchedulerTotals = { rows: 0, discarded: 0, cached: 0, preemptions: 0 };
+  #nextId = 0;
+  /** Of the step that is being planned. */
+  #shares = new Map<TokenStream, Share>();
+  #rowsLeft = 0;
+
+  constructor(limits: SchedulerLimits) {
+    const { blockCount, sequenceCapacity, contextTokens, outputCapacity } = limits;
+    invariant(
+      ceilDiv(contextTokens, blockTokens) <= blockCount,
+      `${contextTokens} tokens do not fit ${blockCount} blocks`,
+    );
+    invariant(sequenceCapacity <= outputCapacity, `${outputCapacity} outputs`);
+    const interval = limits.checkpointInterval ?? blockTokens;
+    invariant(interval % blockTokens === 0, `checkpoints every ${interval} tokens`);
+    this.#limits = limits;
+    this.#cache = new PagedCache(limits);
+    this.#freeSlots = Array.from({ length: sequenceCapacity }, (_, i) => sequenceCapacity - 1 - i);
+    this.loose = new LooseSequences(this.#cache, this.#freeSlots);
+  }
+
+  get stats(): SchedulerStats {
+    return {
+      waitingCount: this.#waiting.size,
+      runningCount: this.#running.size,
+      freeBlockCount: this.#cache.freeCount,
+      idleBlockCount: this.#cache.idleCount,
+      totals: { ...this.#totals },
+    };
+  }
+
+  /** Asks for a text; returns the number that it goes by. */
+  submit(request: TokenRequest): number {
+    const { contextTokens, checkpointCapacity = 0, checkpointInterval } = this.#limits;
+    const { prompt, maxTokens } = request;
+    invariant(prompt.length > 0 && prompt.length <= contextTokens, `a prompt of ${prompt.length}`);
+    invariant(maxTokens > 0, "no tokens are asked for");
+    const interval = checkpointCapacity > 0 ? checkpointInterval : undefined;
+    const stream = new TokenStream(this.#nextId++, request, interval ?? Number.POSITIVE_INFINITY);
+    this.#waiting.set(stream.id, stream);
+    this.#ledger.open(stream.client);
+    return stream.id;
+  }
+
+  /** Ends a text wherever it is; no later plan has rows of it. False if it has ended already. */
+  cancel(id: number): boolean {
+    const stream = this.#waiting.get(id) ?? this.#running.get(id);
+    if (stream !== undefined) this.#end(stream);
+    return stream !== undefined;
+  }
+
+  /** While a text is held, no plan has rows of it. */
+  setHeld(id: number, isHeld: boolean): void {
+    const stream = this.#waiting.get(id) ?? this.#running.get(id);
+    if (stream !== undefined) stream.isHeld = isHeld;
+  }
+
+  /** Some running text makes a token with every step. */
+  get isDecoding(): boolean {
+    for (const stream of this.#running.values()) if (stream.isDecoding) return true;
+    return false;
+  }
+
+  /** Tokens of a prompt that the cache held. */
+  cachedTokensOf(id: number): number {
+    return (this.#running.get(id) ?? this.#waiting.get(id))?.cachedTokens ?? 0;
+  }
+
+  /**
+   * The next step, of at most `rowBudget` rows, or undefined if nothing can be computed before an
+   * earlier step is complete.
+   */
+  plan(rowBudget: number): StepPlan | undefined {
+    invariant(rowBudget >= this.#limits.sequenceCapacity, `a budget of ${rowBudget} rows`);
+    if (this.#flights.length >= (this.#limits.pipelined ? 2 : 1)) return undefined;
+    for (;;) {
+      this.#shares = new Map();
+      this.#rowsLeft = rowBudget;
+      this.#shareRows();
+      if (this.#shares.size > 0) return this.#launch([...this.#shares.values()]);
+      if (this.#flights.length > 0 || this.#running.size === 0) return undefined;
+      if ([...this.#running.values()].every(({ isHeld }) => isHeld)) return undefined;
+      // Prompts hold all of the cache, and none of them can go on.
+      this.#preempt(this.#youngest());
+    }
+  }
+
+  /** Takes in what the earliest step under way has made: of each run with outputs, in order. */
+  complete(plan: StepPlan, outcomes: readonly Outcome[]): Progress[] {
+    const flight = this.#flights.shift();
+    invariant(flight?.plan === plan, "steps are completed in the order of their plans");
+    invariant(outcomes.length === flight.outputs.length, `${outcomes.length} outcomes`);
+    return outcomes.flatMap((outcome, i) => {
+      const share = flight.outputs[i];
+      invariant(share !== undefined, "an outcome of nothing");
+      return this.#settle(share, outcome);
+    });
+  }
+
+  /** Forgets all prefixes that no running text uses. */
+  clearPrefixes(): void {
+    this.#cache.clear();
+  }
+
+  /** Counts all that is held again. */
+  check(): void {
+    const running = [...this.#running.values()].flatMap(({ residence }) => residence ?? []);
+    const residences = [...running, ...this.loose.all()];
+    this.#cache.check(residences);
+    const slots = new Set([...this.#freeSlots, ...residences.map(({ slot }) => slot)]);
+    invariant(slots.size === this.#limits.sequenceCapacity, "a sequence slot is lost");
+    invariant(running.length === this.#running.size, "a running text holds nothing");
+  }
+
+  /** Decoding comes first, so that its pace does not depend on prompts. */
+  #shareRows(): void {
+    for (const stream of [...this.#running.values()].toSorted((a, b) => a.id - b.id)) {
+      if (stream.isDecoding && this.#canStep(stream)) this.#decode(stream);
+    }
+    this.#admit();
+    this.#prefill();
+  }
+
+  #canStep({ isHeld, madeCount, maxTokens, length }: TokenStream): boolean {
+    return !isHeld && madeCount < maxTokens && length <= this.#limits.contextTokens;
+  }
+
+  #decode(stream: TokenStream): void {
+    for (let { residence } = stream; residence !== undefined; { residence } = stream) {
+      if (this.#cache.grow(residence, 1) === 1) {
+        this.#give(stream, residence, 1);
+        return;
+      }
+      // Older ones have their rows already and are not touched.
+      this.#preempt(this.#youngest());
+    }
+  }
+
+  /** Lets texts in while there are slots and all of their tokens fit. */
+  #admit(): void {
+    for (let slot = this.#freeSlots.at(-1); slot !== undefined; slot = this.#freeSlots.at(-1)) {
+      const ready = [...this.#waiting.values()].filter(isReady);
+      const stream = this.#order.nextWaiting(ready, this.#running.values());
+      if (stream === undefined) return;
+      stream.residence = this.#cache.enter(slot, stream.tokens, this.#reservedBlocks());
+      if (stream.residence === undefined) return;
+      this.#order.countAdmission();
+      this.#freeSlots.pop();
+      this.#waiting.delete(stream.id);
+      this.#running.set(stream.id, stream);
+    }
+  }
+
+  /** What those inside will need before their next token, and one block more for each. */
+  #reservedBlocks(): number {
+    let count = 0;
+    for (const { residence, length } of this.#running.values()) {
+      const missing = ceilDiv(length, blockTokens) - (residence?.blocks.length ?? 0);
+      count += Math.max(missing, 0) + 1;
+    }
+    return count;
+  }
+
+  #prefill(): void {
+    const open = new Set<TokenStream>();
+    for (const stream of this.#running.values()) {
+      if (stream.dueCount > 0 && !this.#shares.has(stream) && this.#canStep(stream)) {
+        open.add(stream);
+      }
+    }
+    while (this.#rowsLeft > 0) {
+      const stream = this.#order.nextPrefill(open);
+      if (stream === undefined) return;
+      if (!this.#prefillQuantum(stream)) open.delete(stream);
+    }
+  }
+
+  /** Whether there may be more rows for the stream in this step. */
+  #prefillQuantum(stream: TokenStream): boolean {
+    const { residence } = stream;
+    invariant(residence !== undefined, "prefill of a text that is not inside");
+    if (!residence.hasBegun && !this.#begin(stream, residence)) return false;
+    const room = stream.checkpointAfter(residence.length) - residence.length;
+    const wanted = Math.min(quantumRows, this.#rowsLeft, stream.dueCount, room);
+    const count = this.#cache.grow(residence, wanted);
+    if (count === 0) return false;
+    this.#give(stream, residence, count);
+    return count < room && stream.dueCount > 0;
+  }
+
+  #begin(stream: TokenStream, residence: Residence): boolean {
+    this.#cache.refresh(residence, stream.tokens);
+    if (this.#cache.availableCount === 0 || this.#isBeingComputed(stream, residence)) return false;
+    this.#cache.begin(residence, stream.tokens);
+    if (stream.chargedLength === 0) {
+      stream.cachedTokens = residence.length;
+      this.#totals.cached += residence.length;
+    }
+    stream.chargedLength = Math.max(stream.chargedLength, residence.length);
+    return true;
+  }
+
+  /** Whether another text computes in this very step what this one needs next, and shares it. */
+  #isBeingComputed({ tokens }: TokenStream, { path }: Residence): boolean {
+    const from = path.length * blockTokens;
+    return [...this.#shares.values()].some(({ stream, residence, position }) => {
+      if (residence.path.length !== path.length || residence.path.at(-1) !== path.at(-1)) {
+        return false;
+      }
+      const checkpoint = stream.checkpointAfter(position);
+      const end = Number.isFinite(checkpoint) ? checkpoint : from + blockTokens;
+      if (end >= tokens.length || end > stream.tokens.length) return false;
+      for (let i = from; i < end; i++) if (tokens[i] !== stream.tokens[i]) return false;
+      return true;
+    });
+  }
+
+  #give(stream: TokenStream, residence: Residence, count: number): void {
+    const share = this.#shares.get(stream);
+    const { length: position } = residence;
+    if (share !== undefined) share.rowCount += count;
+    else {
+      const isFirst = !residence.hasRows;
+      this.#shares.set(stream, { stream, residence, position, isFirst, rowCount: count });
+      residence.hasRows = true;
+    }
+    this.#cache.advance(residence, count);
+    this.#rowsLeft -= count;
+    const charge = residence.length - Math.max(position, stream.chargedLength);
+    if (charge <= 0) return;
+    this.#ledger.charge(stream.client, charge);
+    stream.chargedLength = residence.length;
+  }
+
+  #launch(shares: readonly Share[]): StepPlan {
+    const tables = shares.flatMap(({ residence }) => this.#cache.takeTableChange(residence) ?? []);
+    const plan = assembleStep(shares, this.#cache.takeCopies(), tables);
+    const outputs = shares.filter(hasOutput);
+    for (const { stream } of outputs) stream.pendingCount++;
+    for (const { stream, residence } of shares) {
+      const { length } = residence;
+      if (stream.checkpointAfter(length - 1) === length) this.#cache.checkpoint(residence);
+      this.#cache.publish(residence, stream.tokens);
+    }
+    this.#flights.push({ plan, shares, outputs });
+    this.#totals.rows += plan.rows.length;
+    return plan;
+  }
+
+  #settle({ stream, residence }: Share, { token, isEnd }: Outcome): Progress[] {
+    if (stream.isOver) {
+      this.#totals.discarded++;
+      return [];
+    }
+    stream.pendingCount--;
+    stream.tokens.push(token);
+    const isFull =
+      stream.madeCount >= stream.maxTokens || stream.length > this.#limits.contextTokens;
+    const atLimit = isFull && stream.pendingCount === 0 ? "length" : undefined;
+    const finish = isEnd ? "stop" : atLimit;
+    if (finish !== undefined) this.#end(stream);
+    else if (stream.residence === residence) this.#cache.publish(residence, stream.tokens);
+    return [{ id: stream.id, token, finish }];
+  }
+
+  #youngest(): TokenStream {
+    const youngest = [...this.#running.values()].toSorted((a, b) => b.id - a.id)[0];
+    invariant(youngest !== undefined, "nothing is running");
+    return youngest;
+  }
+
+  /** Takes all from a text; it will compute its tokens again, or find them in the tree. */
+  #preempt(stream: TokenStream): void {
+    this.#leave(stream);
+    this.#waiting.set(stream.id, stream);
+    this.#totals.preemptions++;
+  }
+
+  #end(stream: TokenStream): void {
+    stream.isOver = true;
+    this.#leave(stream);
+    this.#waiting.delete(stream.id);
+    this.#ledger.close(stream.client);
+  }
+
+  #leave(stream: TokenStream): void {
+    const { residence } = stream;
+    if (residence === undefined) return;
+    this.#cache.leave(residence, stream.tokens);
+    stream.residence = undefined;
+    this.#running.delete(stream.id);
+    this.#freeSlots.push(residence.slot);
+  }
+}
+
+/** All of its tokens are known, and the next one is wanted. */
+function isReady({ pendingCount, isHeld }: TokenStream): boolean {
+  return pendingCount === 0 && !isHeld;
+}
