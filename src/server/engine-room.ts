@@ -10,6 +10,7 @@ import { Grammars } from "./grammars.ts";
 import { problemOf } from "./problem.ts";
 import type {
   Calamity,
+  EngineGauges,
   FromEngine,
   ModelFacts,
   ModelOptions,
@@ -22,6 +23,7 @@ import type { TokenMask } from "./token-source.ts";
 
 export interface LoadedModel extends ServedModel {
   readonly facts: ModelFacts;
+  gauges(): EngineGauges;
   /** Frees the device. */
   close(): void;
 }
@@ -119,6 +121,8 @@ export class EngineRoom {
   #reply(question: Question): Reply {
     const { tokenizer, chat, vocabularySize } = this.#required();
     switch (question.type) {
+      case "gauges":
+        return { type: "gauges", gauges: this.#required().gauges() };
       case "tokenize": {
         const tokens = tokenizer.encode(question.text, { special: question.special });
         return { type: "tokens", tokens, texts: tokens.map((id) => tokenizer.tokenText(id)) };

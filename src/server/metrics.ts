@@ -1,12 +1,21 @@
 /** Numbers for Prometheus. */
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { EngineHost } from "./engine-host.ts";
-import type { Finish } from "./protocol.ts";
+import type { EngineGauges, Finish } from "./protocol.ts";
 
 const latencyBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const tokenBuckets = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 1, 5];
 
+const noGauges: EngineGauges = {
+  freeBlocks: 0,
+  idleBlocks: 0,
+  steps: 0,
+  rows: 0,
+  preemptions: 0,
+};
+
 export class Metrics {
+  readonly #host: EngineHost;
   readonly #registry = new Registry();
   readonly requests = new Counter({
     name: "zinc_requests_total",
@@ -40,8 +49,11 @@ export class Metrics {
   );
   readonly #madeTokens = this.#counter("zinc_generated_tokens_total", "Tokens of answers");
 
+  #engine: EngineGauges = noGauges;
+
   /** Gauges read the host when they are asked for. */
   constructor(host: EngineHost) {
+    this.#host = host;
     const gauges: readonly [string, string, () => number][] = [
       ["zinc_ready", "1 if requests are served", () => (host.state === "ready" ? 1 : 0)],
       [
@@ -59,6 +71,33 @@ export class Metrics {
         "zinc_device_memory_bytes",
         "Memory that is held on the device",
         () => host.facts?.deviceBytes ?? 0,
+      ],
+      [
+        "zinc_device_memory_budget_bytes",
+        "Memory that was free on the device before the model came",
+        () => host.facts?.deviceBudgetBytes ?? 0,
+      ],
+      [
+        "zinc_cache_tokens",
+        "Tokens that the cache of keys and values has room for",
+        () => host.facts?.cacheTokens ?? 0,
+      ],
+      ["zinc_cache_blocks_free", "Blocks that hold nothing", () => this.#engine.freeBlocks],
+      [
+        "zinc_cache_blocks_idle",
+        "Blocks that hold prefixes nobody uses now",
+        () => this.#engine.idleBlocks,
+      ],
+      ["zinc_engine_steps_total", "Steps of the engine", () => this.#engine.steps],
+      [
+        "zinc_engine_rows_total",
+        "Rows of work in all steps; by steps, the size of a batch",
+        () => this.#engine.rows,
+      ],
+      [
+        "zinc_engine_preemptions_total",
+        "Answers that had to wait because the cache was full",
+        () => this.#engine.preemptions,
       ],
       [
         "zinc_context_tokens",
@@ -90,7 +129,11 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  text(): Promise<string> {
+  async text(): Promise<string> {
+    if (this.#host.state === "ready") {
+      const reply = await this.#host.ask({ type: "gauges" });
+      if (reply.type === "gauges") this.#engine = reply.gauges;
+    }
     return this.#registry.metrics();
   }
 

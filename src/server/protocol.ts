@@ -29,6 +29,10 @@ export interface ModelFacts {
   readonly vocabularySize: number;
   readonly deviceName: string;
   readonly deviceBytes: number;
+  /** What was free on the device before the model came. */
+  readonly deviceBudgetBytes: number;
+  /** Tokens that the cache of keys and values has room for. */
+  readonly cacheTokens: number;
   readonly loadMs: number;
   readonly hasTokenizer: boolean;
   /** The chat template's text; undefined if there is none. */
@@ -109,8 +113,21 @@ export interface Problem {
   readonly details?: Readonly<Record<string, number | string>> | undefined;
 }
 
+/** How full the engine is, and what it has done since it was started. */
+export interface EngineGauges {
+  /** Blocks of the cache that hold nothing. */
+  readonly freeBlocks: number;
+  /** Blocks that hold prefixes nobody uses now. */
+  readonly idleBlocks: number;
+  readonly steps: number;
+  /** Rows of work in all steps. */
+  readonly rows: number;
+  readonly preemptions: number;
+}
+
 /** Small things that need no device. */
 export type Question =
+  | { readonly type: "gauges" }
   | { readonly type: "tokenize"; readonly text: string; readonly special: boolean }
   | { readonly type: "detokenize"; readonly tokens: readonly number[] }
   | { readonly type: "template"; readonly request: ChatRequest };
@@ -118,6 +135,7 @@ export type Question =
 export type Reply =
   | { readonly type: "tokens"; readonly tokens: readonly number[]; readonly texts: string[] }
   | { readonly type: "text"; readonly text: string }
+  | { readonly type: "gauges"; readonly gauges: EngineGauges }
   | { readonly type: "prompt"; readonly text: string; readonly tokenCount: number };
 
 /** How a test lets the engine die. */

@@ -22,6 +22,8 @@ async function loadModel(
   });
   const { engine, config, tokenizer } = model;
   const tokens = new EngineSource(engine);
+  let stepCount = 0;
+  engine.onStep = () => stepCount++;
   return {
     tokenizer,
     chat: model.template === undefined ? undefined : model.chatFormat,
@@ -36,11 +38,23 @@ async function loadModel(
       vocabularySize: config.vocabularySize,
       deviceName: engine.gpu.device.capabilities.name,
       deviceBytes: engine.deviceBytes,
+      deviceBudgetBytes: engine.plan.freeBytes,
+      cacheTokens: engine.plan.cacheTokens,
       loadMs: model.loadMs,
       hasTokenizer: model.hasTokenizer,
       template: model.template?.template.source,
       templateSource: model.template?.source,
       parallel: tokens.parallel,
+    },
+    gauges() {
+      const { freeBlockCount, idleBlockCount, totals } = engine.stats;
+      return {
+        freeBlocks: freeBlockCount,
+        idleBlocks: idleBlockCount,
+        steps: stepCount,
+        rows: totals.rows,
+        preemptions: totals.preemptions,
+      };
     },
     close: () => model.close(),
   };

@@ -98,6 +98,8 @@ const noOptions = {
   template: undefined,
 };
 
+const gauges = { freeBlocks: 5, idleBlocks: 2, steps: 3, rows: 6, preemptions: 0 };
+
 /** An engine room in this thread; what is said takes a turn of the event loop each way. */
 function connect(options: ServedOptions, receive: (message: FromEngine) => void) {
   const { source, contextTokens = 512, loading } = options;
@@ -118,6 +120,8 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           vocabularySize: tokenizer.vocabSize,
           deviceName: "a script",
           deviceBytes: 1000,
+          deviceBudgetBytes: 4000,
+          cacheTokens: 2048,
           loadMs: 1,
           hasTokenizer: true,
           template: template.source,
@@ -132,6 +136,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           contextTokens,
           vocabularySize,
           facts,
+          gauges: () => gauges,
           close() {},
         };
       },

@@ -251,6 +251,8 @@ describe("what the server says of itself", () => {
       "zinc_time_to_first_token_seconds_count 1",
       "zinc_device_memory_bytes 1000",
       "zinc_engine_restarts_total 0",
+      "zinc_cache_blocks_free 5",
+      "zinc_engine_rows_total 6",
     ]) {
       expect(text).toContain(`${line}\n`);
     }
