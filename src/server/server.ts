@@ -33,6 +33,9 @@ const pageHeaders = {
   "referrer-policy": "no-referrer",
 } as const;
 
+/** How long a response may take behind the end of its making. */
+const graceMs = 1000;
+
 /** A body that is larger than any limit of ours is cut off by Bun, without a word. */
 const socketBodyBytesMax = 2 ** 32;
 
@@ -42,6 +45,8 @@ export class Server {
   readonly #access: Access;
   readonly #http: Bun.Server<undefined>;
   readonly #routes: readonly Route[];
+  /** Requests whose responses are not complete. */
+  #openCount = 0;
 
   /** Listens at once. Throws a "failed" error if it cannot. */
   constructor(service: Service, options: ServerOptions) {
@@ -69,10 +74,11 @@ export class Server {
 
   /** Takes no more requests, waits for those there are, and ends. */
   async drain(timeoutMs: number): Promise<void> {
+    const end = performance.now() + timeoutMs + graceMs;
     await this.#service.host.drain(timeoutMs);
-    this.#service.host.close();
     // What was made last is on its way to the client.
-    const graceMs = 500;
+    while (this.#openCount > 0 && performance.now() < end) await Bun.sleep(10);
+    this.#service.host.close();
     await Promise.race([this.#http.stop(false), Bun.sleep(graceMs)]);
     await this.#http.stop(true);
   }
@@ -86,12 +92,16 @@ export class Server {
   async #answer(request: Request, server: Bun.Server<undefined>): Promise<Response> {
     const { pathname } = new URL(request.url);
     const route = findRoute(pathname, this.#routes);
+    this.#openCount++;
     const exchange = new Exchange({
       service: this.#service,
       request,
       client: server.requestIP(request)?.address ?? "unknown",
       route: route?.path ?? (pathname === "/" ? "/" : "unknown"),
-      log: this.#options.log,
+      log: (entry) => {
+        this.#openCount--;
+        this.#options.log(entry);
+      },
     });
     const response = await this.#respond(exchange, pathname, route, server);
     const { headers } = response;

@@ -166,8 +166,9 @@ describe.skipIf(noDriver !== undefined)("the end", () => {
     const body = { model: "m", messages: hi, temperature: 0, stream: true as const };
     const stream = await clientOf(running).chat.completions.create(body);
     let text = "";
+    let count = 0;
     for await (const { choices } of stream) {
-      if (text === "") running.child.kill("SIGTERM");
+      if (count++ === 0) running.child.kill("SIGTERM");
       text += choices[0]?.delta.content ?? "";
     }
     expect(text).toBe(greeting);
