@@ -25,11 +25,6 @@ export class Conversation {
       : [{ role: "system", content: system }, ...this.#messages];
   }
 
-  /** Messages without the system's. */
-  get length(): number {
-    return this.#messages.length;
-  }
-
   /** The calls of the last answer that have no result yet, in order. */
   get openCalls(): readonly OpenCall[] {
     const at = this.#messages.findLastIndex(({ role }) => role === "assistant");

@@ -16,7 +16,6 @@ import {
 } from "./flags.ts";
 import { describeLoaded, generateOptions, loadModel } from "./model-options.ts";
 import { note, printError, setQuiet } from "./output.ts";
-import { signalExitCode } from "./signals.ts";
 import { Editor, type Input } from "./terminal/editor.ts";
 import { readTools } from "./tools-file.ts";
 
@@ -48,16 +47,15 @@ export const chatCommand = command({
     describeLoaded(model);
     const isTerminal = process.stdin.isTTY === true;
     if (isTerminal) note("/help lists the commands, Ctrl+D leaves");
-    const code = await converse(session, openSource(isTerminal), isTerminal);
-    return signalExitCode() ?? code;
+    return await converse(session, openSource(isTerminal), isTerminal);
   },
 });
 
 /** Messages are edited where that can be drawn. */
 function openSource(isTerminal: boolean): Source {
-  const canDraw = process.stderr.isTTY === true && process.env["TERM"] !== "dumb";
-  if (isTerminal && canDraw) return new Editor();
-  return new LineInput(process.stdin, isTerminal);
+  const showsPrompt = isTerminal && process.stderr.isTTY === true;
+  if (showsPrompt && process.env["TERM"] !== "dumb") return new Editor();
+  return new LineInput(process.stdin, showsPrompt);
 }
 
 /** Returns the exit code. At a terminal what fails can be said again; in a script it counts. */
@@ -83,8 +81,7 @@ async function converse(
       printError(error.text);
       if (!isTerminal) code = 2;
     }
-    isWarned = session.isInterrupted;
-    if (signalExitCode() !== undefined) return code;
+    isWarned = session.takeInterrupt();
   }
 }
 

@@ -27,7 +27,7 @@ export function catchInterrupt(): { readonly signal: AbortSignal; release(): voi
   const work = new AbortController();
   caught = work;
   return {
-    signal: AbortSignal.any([work.signal, stopSignal]),
+    signal: work.signal,
     release() {
       if (caught === work) caught = undefined;
     },

@@ -67,6 +67,9 @@ test("the help of run", async () => {
                             --raw    the prompt as it is: no chat template, special tokens count
                    --tokens=<ids>    token ids as they are, instead of text: 1,2,3
                 --template=<file>    a chat template (Jinja) instead of the model's own
+                  --system=<text>    what the model is told before all else
+            --think=<on|off|auto>    think before the answer; auto leaves it to the model (default)
+                   --tools=<file>    functions that the model may call, as a list in JSON
              -n, --max-tokens=<n>    length of the answer; by default up to the end of the context
                        --temp=<t>    temperature; 0 always takes the best token (default 0.8)
                       --top-k=<k>    keep the k best tokens, 0 for all (default 40)

@@ -23,10 +23,12 @@ describe("help and version", () => {
 
         zinc -m model.gguf --prompt "Hello"    complete a prompt
         zinc --prompt "Hello"                  the same with the small model inside zinc
+        zinc chat                              hold a conversation
         zinc --check                           is everything as it should be?
 
       Commands, each with --help:
         run         complete one prompt
+        chat        hold a conversation
         check       look at driver, device and model, and test them
         bench       measure speed
         verify      check every kernel on this device

@@ -22,6 +22,7 @@ export class ChatSession {
   readonly #options: SessionOptions;
   #thinking: Thinking = "auto";
   #last: GenerationResult | undefined;
+  #isInterrupted = false;
   /** How often the last question was answered again. */
   #repeats = 0;
 
@@ -42,9 +43,11 @@ export class ChatSession {
     this.#thinking = thinking;
   }
 
-  /** Whether Ctrl+C stopped the last answer. */
-  get isInterrupted(): boolean {
-    return this.#last?.finishReason === "cancelled";
+  /** Whether Ctrl+C stopped an answer since this was asked last. */
+  takeInterrupt(): boolean {
+    const isInterrupted = this.#isInterrupted;
+    this.#isInterrupted = false;
+    return isInterrupted;
   }
 
   /** What is shown before the next message is typed. */
@@ -55,13 +58,20 @@ export class ChatSession {
 
   /** Says something, and lets the model answer unless it waits for more results of its calls. */
   async say(text: string): Promise<void> {
-    this.conversation.say(text);
-    if (this.conversation.openCalls.length === 0) await this.respond();
+    const { conversation } = this;
+    conversation.say(text);
+    if (conversation.openCalls.length > 0) return;
+    try {
+      await this.respond();
+    } catch (error) {
+      if (error instanceof UserError && error.kind === "usage") conversation.unsay();
+      throw error;
+    }
   }
 
   /**
-   * Answers what was said last, which is taken back if that is refused. An answer that Ctrl+C
-   * stopped counts as far as it went.
+   * Answers what was said last. An answer that Ctrl+C stopped counts as far as it went. Throws a
+   * "usage" error if the conversation is too long or the template refuses it.
    */
   async respond({ isAgain = false } = {}): Promise<void> {
     const { conversation } = this;
@@ -74,6 +84,7 @@ export class ChatSession {
       await printer.end();
       const result = await generation.result();
       this.#last = result;
+      this.#isInterrupted = result.finishReason === "cancelled";
       conversation.answer(result);
       if (result.finishReason === "length") note(this.#cutText(result));
     } finally {
@@ -82,28 +93,25 @@ export class ChatSession {
   }
 
   get stats(): string {
-    const { conversation } = this;
     if (this.#last === undefined) return "nothing was answered yet";
-    const { promptTokens, tokens } = this.#last;
-    const used = promptTokens + tokens.length;
+    const used = this.#last.promptTokens + this.#last.tokens.length;
     return (
-      `last answer: ${summaryOf(this.#last)}; conversation: ${conversation.length} messages, ` +
-      `${used} of ${this.#model.contextTokens} tokens`
+      `last answer: ${summaryOf(this.#last)}, which filled ${used} of the context's ` +
+      `${this.#model.contextTokens}`
     );
   }
 
   #start(signal: AbortSignal) {
     const { generate, tools } = this.#options;
-    const { conversation } = this;
+    const { messages } = this.conversation;
     // The same seed gives the same answer, and nobody asks for that again.
     const seed = generate.seed === undefined ? undefined : generate.seed + this.#repeats;
     try {
       return this.#model.chat(
-        { messages: conversation.messages, tools, thinking: this.#thinking },
+        { messages, tools, thinking: this.#thinking },
         { ...generate, seed, signal },
       );
     } catch (error) {
-      conversation.unsay();
       if (!(error instanceof UserError) || error.kind !== "usage") throw error;
       const remedy = `${error.remedy ?? "say it otherwise"}, or begin anew with /clear`;
       throw new UserError("usage", error.message, remedy, { cause: error });

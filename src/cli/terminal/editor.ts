@@ -1,4 +1,4 @@
-/** Reads messages at a terminal: with the keys of readline, several lines, and those said before. */
+/** Reads messages at a terminal: with the keys of readline, on several lines, from a history. */
 import { writeErr } from "../output.ts";
 import { KeyReader, type Key } from "./keys.ts";
 import { layOut } from "./layout.ts";
@@ -10,6 +10,7 @@ export type Input =
   | { readonly type: "interrupt" }
   | { readonly type: "end" };
 
+const resumeMs = 100;
 const pasteMode = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 
 /** Draws on stderr, so that stdout has the answers alone. */
@@ -141,10 +142,9 @@ export class Editor {
     const { text, cursor: place } = this.#buffer;
     const { rows, cursor } = layOut(text, place, this.#prompt, columns, Math.max(1, height - 1));
     const below = rows.length - 1 - cursor.row;
-    writeErr(
-      `${up(this.#row)}\r\u001b[J${rows.join("\r\n")}${up(below)}\r` +
-        (cursor.column > 0 ? `\u001b[${cursor.column}C` : ""),
-    );
+    const isAtEnd = below === 0 && cursor.column === Bun.stringWidth(rows.at(-1) ?? "");
+    const back = isAtEnd ? "" : `${up(below)}\r${right(cursor.column)}`;
+    writeErr(`${up(this.#row)}\r\u001b[J${rows.join("\r\n")}${back}`);
     this.#row = cursor.row;
   }
 
@@ -157,12 +157,17 @@ export class Editor {
 
   #suspend(): void {
     this.#leave();
-    process.once("SIGCONT", () => {
+    const resume = () => {
+      process.off("SIGCONT", resume);
+      if (this.#isRaw) return;
       this.#enter();
       this.#row = 0;
       this.#draw();
-    });
+    };
+    process.on("SIGCONT", resume);
     process.kill(process.pid, "SIGTSTP");
+    // Without a shell that could continue it, the system does not suspend a program at all.
+    setTimeout(resume, resumeMs);
   }
 
   #enter(): void {
@@ -178,6 +183,10 @@ export class Editor {
     process.stdin.setRawMode(false);
     process.stdin.pause();
   }
+}
+
+function right(columns: number): string {
+  return columns > 0 ? `\u001b[${columns}C` : "";
 }
 
 function up(rows: number): string {
