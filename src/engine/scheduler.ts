@@ -179,6 +179,14 @@ export class Scheduler {
     });
   }
 
+  /** Gives up all texts and prefixes: behind a step that failed, nobody knows what is computed. */
+  reset(): void {
+    for (const stream of [...this.#waiting.values(), ...this.#running.values()]) this.#end(stream);
+    this.#flights.length = 0;
+    this.#cache.takeCopies();
+    this.#cache.clear();
+  }
+
   /** Forgets all prefixes that no running text uses. */
   clearPrefixes(): void {
     this.#cache.clear();

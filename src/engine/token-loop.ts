@@ -78,10 +78,8 @@ export class TokenLoop {
       while (this.#step());
     } catch (error) {
       // Who waits for tokens gets to know why there are none.
-      for (const [id, ticket] of this.#open) {
-        this.#parts.scheduler.cancel(id);
-        ticket.fail(error);
-      }
+      this.#parts.scheduler.reset();
+      for (const ticket of this.#open.values()) ticket.fail(error);
       this.#open.clear();
     } finally {
       this.#isTurning = false;
