@@ -157,7 +157,11 @@ describe("everything", () => {
     const starts = code
       .map(({ path }) => path)
       .filter((path) =>
-        /\.test\.ts$|^(src\/(cli|index)\.ts|build\.ts|test\/(run|model\/oracle)\.ts)$/.test(path),
+        [
+          /\.test\.ts$/,
+          /^(src\/(cli|index)|build|test\/(run|model\/oracle))\.ts$/,
+          /^src\/web\/(early\.ts|main\.tsx)$/,
+        ].some((start) => start.test(path)),
       );
     // Preloaded by bunfig.toml; ambient types.
     const reached = new Set(["test/helpers/validation.ts", "src/assets.d.ts"]);
