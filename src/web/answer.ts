@@ -5,6 +5,9 @@ import type { Message, Stats, ToolCall } from "./conversation.ts";
 /** Over how long the speed that is shown meanwhile is averaged. */
 const windowSeconds = 2;
 
+/** What comes within less is one packet of the network, and tells nothing of speed. */
+const shortestSpan = 0.1;
+
 export class Answer {
   private model = "";
   private content = "";
@@ -63,7 +66,7 @@ export class Answer {
   /** Of the last two seconds. */
   get liveSpeed(): number {
     const [from] = this.arrivals;
-    return from === undefined || this.last <= from
+    return from === undefined || this.last - from < shortestSpan
       ? 0
       : (this.arrivals.length - 1) / (this.last - from);
   }
@@ -91,7 +94,7 @@ export class Answer {
     const span = this.last - this.first;
     return {
       tokens,
-      tokensPerSecond: this.measuredSpeed ?? (span > 0 ? (tokens - 1) / span : 0),
+      tokensPerSecond: this.measuredSpeed ?? (span >= shortestSpan ? (tokens - 1) / span : 0),
       seconds: this.last - this.started,
       firstTokenSeconds: this.first - this.started,
       ...(this.usage === undefined ? {} : { promptTokens: this.usage.promptTokens }),

@@ -214,6 +214,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.focus("#composer");
     await page.keyboard.type("first");
     await page.keyboard.press("Enter");
+    await lastAnswer().getByText("Answer 1 to “first”").waitFor();
     await answered(page);
     await page.keyboard.press("ArrowUp");
     await page.keyboard.type("!");

@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { change, settings } from "../settings.ts";
 import { usePage } from "./context.ts";
+import { toggleModels } from "./model-picker.tsx";
 
 export interface KeyActions {
   readonly toggleSidebar: () => void;
@@ -42,7 +43,7 @@ export function useKeys(actions: KeyActions): void {
       KeyN: () => show(null),
       KeyB: actions.toggleSidebar,
       KeyS: actions.togglePanel,
-      KeyM: () => document.getElementById("models")?.togglePopover(),
+      KeyM: toggleModels,
       KeyT: nextTheme,
       ArrowUp: () => moveTurn(-1),
       ArrowDown: () => moveTurn(1),

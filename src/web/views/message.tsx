@@ -160,13 +160,13 @@ function AssistantTurn({ message, siblings, run, isLast, toolResults }: TurnProp
         {!isGrowing && <Ending message={message} onAgain={again} />}
         <footer>
           <Branches siblings={siblings} message={message} />
+          <Numbers message={message} run={run} />
           {!isGrowing && (
             <>
               <CopyButton text={content} />
               <IconButton name="again" label="Regenerate" keys="R" onClick={again} />
             </>
           )}
-          <Numbers message={message} run={run} />
         </footer>
       </div>
     </article>

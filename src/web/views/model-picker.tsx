@@ -46,7 +46,14 @@ export function ModelPicker() {
         <Icon name="chevron" />
       </button>
       {server.state === "loading" && <Progress value={progress} />}
-      <div ref={popover} id="models" popover="auto" class="popover" onKeyDown={moveFocus}>
+      <div
+        ref={popover}
+        id="models"
+        popover="auto"
+        class="popover"
+        onToggle={({ newState }) => newState === "open" && focusModels()}
+        onKeyDown={moveFocus}
+      >
         <p class="state">
           <span class={`lamp ${server.state}`} /> {state}
         </p>
@@ -57,7 +64,6 @@ export function ModelPicker() {
               type="button"
               role="radio"
               aria-checked={model.id === current?.id}
-              autofocus={model.id === current?.id}
               onClick={() => choose(model)}
             >
               <span class="model-name">{model.id}</span>
@@ -84,6 +90,19 @@ function factsOf({ architecture, contextTokens }: Model): string[] {
     ...(architecture === undefined ? [] : [architecture]),
     ...(contextTokens === undefined ? [] : [`${contextTokens.toLocaleString("en")} tokens`]),
   ];
+}
+
+function focusModels(): void {
+  const list = document.getElementById("models");
+  (
+    list?.querySelector<HTMLElement>("[aria-checked=true]") ?? list?.querySelector("button")
+  )?.focus();
+}
+
+/** Opens the list, or closes it. */
+export function toggleModels(): void {
+  // At once: the event comes later than the next key may.
+  if (document.getElementById("models")?.togglePopover() === true) focusModels();
 }
 
 /** Arrows go from one model to the next. */
