@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   model: ["kernels", "tensor", "vulkan", "gguf"],
   engine: ["model", "kernels", "tensor", "vulkan"],
   chat: ["engine", "tokenizer", "gguf"],
-  server: ["chat", "engine", "tokenizer", "gguf", "web", "index.ts"],
+  server: ["chat", "engine", "tokenizer", "gguf", "web/page.ts", "index.ts"],
   web: [],
   builtin: ["gguf"],
   "index.ts": ["builtin", "chat", "tokenizer", "engine", "model", "gguf", "vulkan"],
@@ -33,6 +33,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     "index.ts",
     "builtin",
     "server",
+    "web",
     "chat",
     "tokenizer",
     "engine",
@@ -108,19 +109,21 @@ describe("imports", () => {
     const known = Object.keys(dependencies);
     expect(
       offences((_, { specifier }) => {
-        if (specifier.startsWith(".")) return !/\.(ts|json|bin|gguf|html|css)$/.test(specifier);
+        if (specifier.startsWith(".")) return !/\.(tsx?|json|bin|gguf)$/.test(specifier);
         if (/^(node|bun):/.test(specifier)) return false;
         return !known.some((name) => specifier === name || specifier.startsWith(`${name}/`));
       }),
     ).toEqual([]);
-    // What the tests alone need: compilers of types, and the official clients of the APIs.
+    // What the tests alone need: types, a judge of JSON, the official clients, and a browser's.
     expect(Object.keys(devDependencies).toSorted()).toEqual([
       "@anthropic-ai/sdk",
       "@types/bun",
       "ajv",
+      "axe-core",
       "bun",
       "ollama",
       "openai",
+      "playwright-core",
     ]);
   });
 });
@@ -143,6 +146,11 @@ describe("only", () => {
 
   test("the command line writes to the terminal and knows its parser", () => {
     expect(only(/^(consola|citty)/, /^src\/cli(\.ts$|\/)/)).toEqual([]);
+  });
+
+  test("the page brings packages into the browser", () => {
+    const packages = /^(preact|markdown-it|dompurify|highlight\.js|eventsource-parser)/;
+    expect(only(packages, /^src\/web\//)).toEqual([]);
   });
 
   test("the edges validate what comes from outside", () => {

@@ -1,6 +1,6 @@
 /**
- * Many clients for a while: they chat, stream, cancel, break off, send garbage and too much. Nothing
- * may crash, hang or grow, and whatever is accepted is answered or properly refused.
+ * Many clients for a while: they chat, stream, cancel, break off, send garbage and too much.
+ * Nothing may crash, hang or grow, and whatever is accepted is answered or properly refused.
  *
  *     bun test/soak.ts [minutes: 2] [clients: 32]
  *

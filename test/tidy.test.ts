@@ -157,10 +157,14 @@ describe("everything", () => {
     const starts = code
       .map(({ path }) => path)
       .filter((path) =>
-        /\.test\.ts$|^(src\/(cli|index)\.ts|build\.ts|test\/(run|model\/oracle)\.ts)$/.test(path),
-      )
-      // A Worker, which is named and not imported.
-      .concat("src/server/worker.ts");
+        [
+          /\.test\.ts$/,
+          /^(src\/(cli|index)|build|test\/(run|model\/oracle))\.ts$/,
+          // Named and not imported: scripts of the page, and a Worker.
+          /^src\/web\/(early\.ts|main\.tsx)$/,
+          /^src\/server\/worker\.ts$/,
+        ].some((start) => start.test(path)),
+      );
     // Preloaded by bunfig.toml; ambient types.
     const reached = new Set(["test/helpers/validation.ts", "src/assets.d.ts"]);
     const queue = [...starts, ...reached];

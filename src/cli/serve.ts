@@ -9,6 +9,7 @@ import { Service } from "../server/service.ts";
 import { connectWorker } from "../server/worker-port.ts";
 import { UserError } from "../errors.ts";
 import { formatBytes } from "../math.ts";
+import { page } from "../web/page.ts";
 import { command } from "./command.ts";
 import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag.ts";
 import { contextFlags, deviceFlags, modelFlags, outputFlags, samplingFlags } from "./flags.ts";
@@ -24,6 +25,7 @@ const flags = {
   ...modelFlags,
   host: text("address", "where to listen; only this machine by default (127.0.0.1)"),
   port: integer("n", "port to listen on, 0 for a free one (default 8080)", { min: 0, max: 65535 }),
+  open: toggle("open the chat page in a browser"),
   apiKey: texts("key", "ask for this key; may be repeated (better in a file or variable)"),
   apiKeyFile: text("file", "ask for one of the keys in this file, a line each"),
   cors: texts("origin", "let pages of this origin use the API; * for all; may be repeated"),
@@ -74,11 +76,13 @@ export const serveCommand = command({
       port,
       access: { keys, origins: values.cors ?? [] },
       log: (entry) => writeLog(entry, values.logFormat ?? "text"),
+      page,
     });
     try {
       note(`listening on ${server.url}`);
       if (keys.length === 0 && !isLoopbackName(hostname)) warnOfOpenDoor(hostname);
       await Promise.race([announce(engine), lost.promise]);
+      if (values.open === true) openBrowser(server.url);
       stopGently();
       await Promise.race([signalled(), lost.promise]);
       if (engine.jobCount > 0) {
@@ -158,6 +162,19 @@ function warnOfOpenDoor(hostname: string): void {
     `everybody who reaches ${hostname} can use this server, for there is no --api-key; ` +
       "set one, or leave out --host",
   );
+}
+
+function openBrowser(url: string): void {
+  const openers: Readonly<Record<string, string[]>> = {
+    darwin: ["open"],
+    win32: ["cmd", "/c", "start", ""],
+  };
+  const [program = "", ...args] = openers[process.platform] ?? ["xdg-open"];
+  try {
+    Bun.spawn([program, ...args, url], { stdio: ["ignore", "ignore", "ignore"] }).unref();
+  } catch {
+    warn(`no browser could be opened (${program} is missing); open ${url} yourself`);
+  }
 }
 
 /** Waits until the model is loaded, and says what it is. */

@@ -115,7 +115,7 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     expect(fox.age).toBeGreaterThanOrEqual(20);
   });
 
-  test("gives the same seed the same text, alone or in company, and logprobs that add up", async () => {
+  test("gives the same seed the same text, also in company, and logprobs that add up", async () => {
     const openai = clientOf(running);
     const body = { model: "tiny", messages: hi, max_tokens: 12, seed: 5, temperature: 1 };
     const ask = async () =>

@@ -1,0 +1,48 @@
+/** Starts the page in the browser. */
+import { render } from "preact";
+import { Chats } from "./chats.ts";
+import { Monitor } from "./monitor.ts";
+import { notify } from "./notices.ts";
+import { settings } from "./settings.ts";
+import { App } from "./views/app.tsx";
+import { PageContext } from "./views/context.ts";
+
+const monitor = new Monitor();
+const chats = await Chats.open((problem) => notify(problem));
+
+function show(id: string | null): void {
+  const address = id === null ? "#" : `#${id}`;
+  if (location.hash !== address && !(id === null && location.hash === "")) {
+    history.pushState(null, "", id === null ? location.pathname : address);
+  }
+  void chats.show(id);
+}
+
+function showAddress(): Promise<void> {
+  const id = location.hash.slice(1);
+  return chats.show(id === "" ? null : id);
+}
+
+addEventListener("popstate", () => void showAddress());
+chats.current.watch(nameWindow);
+chats.conversations.watch(nameWindow);
+
+settings.watch(({ theme }) => {
+  if (theme === "system") delete document.documentElement.dataset["theme"];
+  else document.documentElement.dataset["theme"] = theme;
+});
+
+function nameWindow(): void {
+  const title = chats.conversation(chats.current.get())?.title;
+  document.title = title === undefined ? "zinc" : `${title} · zinc`;
+}
+
+await showAddress();
+nameWindow();
+monitor.start(() => chats.runs.get().size > 0 || document.querySelector(".panel") !== null);
+render(
+  <PageContext.Provider value={{ chats, monitor, show }}>
+    <App />
+  </PageContext.Provider>,
+  document.body,
+);
