@@ -106,15 +106,28 @@ export class Metrics {
       ],
       ["process_resident_memory_bytes", "Memory of the process", () => process.memoryUsage.rss()],
     ];
+    const registers = [this.#registry];
     for (const [name, help, read] of gauges) {
-      new Gauge({
-        name,
-        help,
-        registers: [this.#registry],
-        collect() {
-          this.set(read());
-        },
-      });
+      if (name.endsWith("_total")) {
+        new Counter({
+          name,
+          help,
+          registers,
+          collect() {
+            this.reset();
+            this.inc(read());
+          },
+        });
+      } else {
+        new Gauge({
+          name,
+          help,
+          registers,
+          collect() {
+            this.set(read());
+          },
+        });
+      }
     }
   }
 
