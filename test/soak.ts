@@ -21,6 +21,7 @@ export interface SoakReport {
   /** Of the process, in bytes: at the start of the second quarter and at the end. */
   readonly rssBytes: readonly [number, number];
   readonly deviceBytes: readonly [number, number];
+  readonly rssOverTime: readonly number[];
 }
 
 type Task = (soak: Soak, random: () => number) => Promise<string>;
@@ -31,6 +32,8 @@ class Soak {
   readonly broken: string[] = [];
   readonly firstTokenMs: number[] = [];
   readonly interTokenMs: number[] = [];
+  /** Of the process, in bytes, twelve times in all. */
+  readonly rssOverTime: number[] = [];
   requests = 0;
 
   constructor(url: string) {
@@ -160,9 +163,11 @@ export async function soak(minutes: number, clientCount: number): Promise<SoakRe
     const end = performance.now() + minutes * 60_000;
     const quarter = minutes * 15_000;
     const early = Bun.sleep(quarter).then(() => memoryOf(child.pid, url));
+    const sampler = setInterval(() => run.rssOverTime.push(rssOf(child.pid)), minutes * 5000);
     await Promise.all(
       Array.from({ length: clientCount }, (_unused, i) => client(run, end, seeded(i + 1))),
     );
+    clearInterval(sampler);
     // What was cancelled last is on its way out.
     await Bun.sleep(1000);
     const [before, after] = [await early, await memoryOf(child.pid, url)];
@@ -213,12 +218,16 @@ async function ready(url: string): Promise<void> {
 }
 
 async function memoryOf(pid: number, url: string): Promise<{ rss: number; device: number }> {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const text = await (await fetch(`${url}/metrics`)).text();
   return {
-    rss: Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024,
+    rss: rssOf(pid),
     device: Number(/^zinc_device_memory_bytes (\d+)/m.exec(text)?.[1]),
   };
+}
+
+function rssOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
 /** mulberry32 */
@@ -246,6 +255,7 @@ function print(report: SoakReport): void {
   console.log(`first token, p50 and p99: ${at(firstTokenMs)}`);
   console.log(`token to token, p50 and p99: ${at(interTokenMs)}`);
   console.log(`memory of the process: ${rssBytes.map(megabytes).join(", then ")}`);
+  console.log(`on the way: ${report.rssOverTime.map(megabytes).join(", ")}`);
   console.log(`memory of the device: ${deviceBytes.map(megabytes).join(", then ")}`);
   for (const line of new Set(broken)) console.log(`broken: ${line}`);
 }

@@ -5,6 +5,7 @@ import { chatPrompt, type ChatFormat, type ChatRequest } from "../chat/chat-prom
 import type { AnswerStart } from "../chat/output/answer-start.ts";
 import { formatOf } from "../chat/output/format.ts";
 import { encodeRaw } from "../chat/prompt.ts";
+import { callClosing, callOpening, canForceCalls } from "../chat/shape/forced-call.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
@@ -34,6 +35,8 @@ export class AnswerStream {
   readonly #sampling: Sampling;
   readonly #reader: AnswerReader;
   readonly #mask: TokenMask | undefined;
+  /** Tokens that are part of the answer and not made: what opens and closes a call. */
+  readonly #frame: { readonly before: readonly number[]; readonly behind: readonly number[] };
   /** Of tokens whose text is still held back. */
   #logprobs: LogprobEntry[] = [];
   #tokenCount = 0;
@@ -47,7 +50,10 @@ export class AnswerStream {
     this.#mask = mask;
     this.#sampling = completeSampling(work.sampling);
     requireTokens(model, this.#sampling.logitBias.keys(), "logit_bias");
-    const { tokens, start } = encodePrompt(model, work);
+    this.#frame = work.shape?.type === "call" ? callFrame(model) : noFrame;
+    const encoded = encodePrompt(model, work);
+    const { start } = encoded;
+    const tokens = [...encoded.tokens, ...this.#frame.before];
     requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
     this.promptTokens = tokens.length;
@@ -74,6 +80,8 @@ export class AnswerStream {
       cachedTokens = count;
     });
     let reason: FinishReason = "stop";
+    const opening = this.#frame.before.flatMap((token) => this.#reader.push(token));
+    if (opening.length > 0) yield this.#piece(opening);
     for (;;) {
       const next = await loop.next();
       if (this.#tokenCount === 0) first = performance.now();
@@ -87,7 +95,9 @@ export class AnswerStream {
     }
     await loop.return("stop");
     const end = performance.now();
-    const parts = this.#reader.end();
+    const closing = reason === "stop" ? this.#frame.behind : [];
+    const closed = closing.flatMap((token) => this.#reader.push(token));
+    const parts = [...closed, ...this.#reader.end()];
     // Tokens of a stop string are no part of the answer.
     if (this.#reader.stopString !== undefined) this.#logprobs = [];
     if (parts.length > 0 || this.#logprobs.length > 0) yield this.#piece(parts);
@@ -148,6 +158,23 @@ export class AnswerStream {
     const bytes = [...this.#model.tokenizer.tokenBytes(token)];
     return { id: token, text: spellBytes(bytes), bytes, logprob };
   }
+}
+
+const noFrame = { before: [], behind: [] };
+
+/** Throws a `Refusal` for a model of which it is not known how it writes calls. */
+function callFrame({ tokenizer, chat }: ServedModel) {
+  if (chat === undefined || !canForceCalls(chat.template)) {
+    throw new Refusal({
+      kind: "usage",
+      message:
+        "tool_choice: a call of this model cannot be forced; only auto and none are possible",
+      param: "tool_choice",
+      code: "unsupported_tool_choice",
+    });
+  }
+  const encode = (text: string) => tokenizer.encode(text, { special: true });
+  return { before: encode(callOpening), behind: encode(callClosing) };
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

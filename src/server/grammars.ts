@@ -4,6 +4,7 @@
  * parts, takes others wrongly, and aborts on some.
  */
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
+import { callGrammar } from "../chat/shape/forced-call.ts";
 import { objectGrammar, schemaGrammar } from "../chat/shape/json-schema.ts";
 import { UnsupportedSchema } from "../chat/shape/unsupported-schema.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -21,7 +22,7 @@ export class Grammars {
 
   /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
-    const grammar = shape.type === "json" ? objectGrammar : readSchema(shape.schema);
+    const grammar = grammarOf(shape);
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
@@ -49,17 +50,18 @@ export class Grammars {
   }
 }
 
-function readSchema(schema: unknown): string {
+function grammarOf(shape: AnswerShape): string {
   try {
-    return schemaGrammar(schema);
+    if (shape.type === "json") return objectGrammar;
+    return shape.type === "schema" ? schemaGrammar(shape.schema) : callGrammar(shape.tools);
   } catch (error) {
-    throw error instanceof UnsupportedSchema ? unsupported(error.message) : error;
+    if (!(error instanceof UnsupportedSchema)) throw error;
+    throw unsupported(error.message, shape.type === "call" ? "tools" : "response_format");
   }
 }
 
-function unsupported(message: string): Refusal {
-  const [param, code] = ["response_format", "unsupported_schema"];
-  return new Refusal({ kind: "usage", message, param, code });
+function unsupported(message: string, param = "response_format"): Refusal {
+  return new Refusal({ kind: "usage", message, param, code: "unsupported_schema" });
 }
 
 class MatcherMask implements TokenMask {

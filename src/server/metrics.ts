@@ -14,6 +14,68 @@ const noGauges: EngineGauges = {
   preemptions: 0,
 };
 
+type Read = (host: EngineHost, engine: EngineGauges) => number;
+
+/** What is read when somebody asks. */
+const readings: Readonly<Record<string, { readonly help: string; readonly read: Read }>> = {
+  zinc_ready: {
+    help: "1 if requests are served",
+    read: ({ state }) => (state === "ready" ? 1 : 0),
+  },
+  zinc_requests_running: {
+    help: "Answers that are being made side by side",
+    read: ({ jobCount, waitingCount }) => jobCount - waitingCount,
+  },
+  zinc_requests_waiting: {
+    help: "Answers that wait for their turn",
+    read: ({ waitingCount }) => waitingCount,
+  },
+  zinc_engine_restarts_total: {
+    help: "How often the device was lost or the engine died",
+    read: ({ lostCount }) => lostCount,
+  },
+  zinc_device_memory_bytes: {
+    help: "Memory that is held on the device",
+    read: ({ facts }) => facts?.deviceBytes ?? 0,
+  },
+  zinc_device_memory_budget_bytes: {
+    help: "Memory that was free on the device before the model came",
+    read: ({ facts }) => facts?.deviceBudgetBytes ?? 0,
+  },
+  zinc_context_tokens: {
+    help: "Tokens that prompt and answer share",
+    read: ({ facts }) => facts?.contextTokens ?? 0,
+  },
+  zinc_cache_tokens: {
+    help: "Tokens that the cache of keys and values has room for",
+    read: ({ facts }) => facts?.cacheTokens ?? 0,
+  },
+  zinc_cache_blocks_free: {
+    help: "Blocks of the cache that hold nothing",
+    read: (_host, { freeBlocks }) => freeBlocks,
+  },
+  zinc_cache_blocks_idle: {
+    help: "Blocks of the cache that hold prefixes nobody uses now",
+    read: (_host, { idleBlocks }) => idleBlocks,
+  },
+  zinc_engine_steps_total: {
+    help: "Steps of the engine",
+    read: (_host, { steps }) => steps,
+  },
+  zinc_engine_rows_total: {
+    help: "Rows of work in all steps; by steps, the size of a batch",
+    read: (_host, { rows }) => rows,
+  },
+  zinc_engine_preemptions_total: {
+    help: "Answers that had to wait because the cache was full",
+    read: (_host, { preemptions }) => preemptions,
+  },
+  process_resident_memory_bytes: {
+    help: "Memory of the process",
+    read: () => process.memoryUsage.rss(),
+  },
+};
+
 export class Metrics {
   readonly #host: EngineHost;
   readonly #registry = new Registry();
@@ -54,80 +116,10 @@ export class Metrics {
   /** Gauges read the host when they are asked for. */
   constructor(host: EngineHost) {
     this.#host = host;
-    const gauges: readonly [string, string, () => number][] = [
-      ["zinc_ready", "1 if requests are served", () => (host.state === "ready" ? 1 : 0)],
-      [
-        "zinc_requests_running",
-        "Answers that are being made side by side",
-        () => host.jobCount - host.waitingCount,
-      ],
-      ["zinc_requests_waiting", "Answers that wait for their turn", () => host.waitingCount],
-      [
-        "zinc_engine_restarts_total",
-        "How often the device was lost or the engine died",
-        () => host.lostCount,
-      ],
-      [
-        "zinc_device_memory_bytes",
-        "Memory that is held on the device",
-        () => host.facts?.deviceBytes ?? 0,
-      ],
-      [
-        "zinc_device_memory_budget_bytes",
-        "Memory that was free on the device before the model came",
-        () => host.facts?.deviceBudgetBytes ?? 0,
-      ],
-      [
-        "zinc_cache_tokens",
-        "Tokens that the cache of keys and values has room for",
-        () => host.facts?.cacheTokens ?? 0,
-      ],
-      ["zinc_cache_blocks_free", "Blocks that hold nothing", () => this.#engine.freeBlocks],
-      [
-        "zinc_cache_blocks_idle",
-        "Blocks that hold prefixes nobody uses now",
-        () => this.#engine.idleBlocks,
-      ],
-      ["zinc_engine_steps_total", "Steps of the engine", () => this.#engine.steps],
-      [
-        "zinc_engine_rows_total",
-        "Rows of work in all steps; by steps, the size of a batch",
-        () => this.#engine.rows,
-      ],
-      [
-        "zinc_engine_preemptions_total",
-        "Answers that had to wait because the cache was full",
-        () => this.#engine.preemptions,
-      ],
-      [
-        "zinc_context_tokens",
-        "Tokens that prompt and answer share",
-        () => host.facts?.contextTokens ?? 0,
-      ],
-      ["process_resident_memory_bytes", "Memory of the process", () => process.memoryUsage.rss()],
-    ];
-    const registers = [this.#registry];
-    for (const [name, help, read] of gauges) {
-      if (name.endsWith("_total")) {
-        new Counter({
-          name,
-          help,
-          registers,
-          collect() {
-            this.reset();
-            this.inc(read());
-          },
-        });
-      } else {
-        new Gauge({
-          name,
-          help,
-          registers,
-          collect() {
-            this.set(read());
-          },
-        });
-      }
+    for (const [name, { help, read }] of Object.entries(readings)) {
+      const value = () => read(host, this.#engine);
+      if (name.endsWith("_total")) this.#countReading(name, help, value);
+      else this.#gaugeReading(name, help, value);
     }
   }
 
@@ -148,6 +140,30 @@ export class Metrics {
       if (reply.type === "gauges") this.#engine = reply.gauges;
     }
     return this.#registry.metrics();
+  }
+
+  #gaugeReading(name: string, help: string, read: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+
+  /** What is counted elsewhere. */
+  #countReading(name: string, help: string, read: () => number): void {
+    new Counter({
+      name,
+      help,
+      registers: [this.#registry],
+      collect() {
+        this.reset();
+        this.inc(read());
+      },
+    });
   }
 
   #counter(name: string, help: string): Counter {

@@ -4,6 +4,7 @@
  */
 import type { Part } from "../chat/answer.ts";
 import type { ChatRequest } from "../chat/chat-prompt.ts";
+import type { CallableTool } from "../chat/shape/forced-call.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
 
@@ -54,7 +55,10 @@ export type WorkPrompt =
 
 /** What an answer must look like. */
 export type AnswerShape =
-  { readonly type: "json" } | { readonly type: "schema"; readonly schema: unknown };
+  | { readonly type: "json" }
+  | { readonly type: "schema"; readonly schema: unknown }
+  /** A call of one of these tools. */
+  | { readonly type: "call"; readonly tools: readonly CallableTool[] };
 
 /** One text that is asked for. */
 export interface Work {

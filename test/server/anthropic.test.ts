@@ -115,9 +115,12 @@ describe("tools", () => {
     expect(next.content).toMatchObject([{ text: "Noon." }]);
   });
 
-  test("cannot be forced", async () => {
-    const forced = client.messages.create({ ...hello, tools, tool_choice: { type: "any" } });
-    expect(await refusal(forced)).toMatchObject({ status: 400 });
+  test("can be forced", async () => {
+    source.script = () => '{"name": "get_time", "arguments": {}}';
+    for (const choice of [{ type: "any" as const }, { type: "tool" as const, name: "get_time" }]) {
+      const message = await client.messages.create({ ...hello, tools, tool_choice: choice });
+      expect(message).toMatchObject({ stop_reason: "tool_use", content: [{ name: "get_time" }] });
+    }
   });
 });
 

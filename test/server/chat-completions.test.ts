@@ -218,12 +218,39 @@ describe("tool calls", () => {
     expect(none.usage?.prompt_tokens).toBe(9);
   });
 
-  test("cannot be forced, and that is said", async () => {
-    expect(await refusal(answer("", { tools, tool_choice: "required" }))).toMatchObject({
+  test("can be forced: of any tool, or of one", async () => {
+    const script = '{"name": "get_time", "arguments": {"city": "Rome"}}';
+    for (const choice of [
+      "required" as const,
+      { type: "function" as const, function: { name: "get_time" } },
+    ]) {
+      const { message, finish_reason: reason } = await answer(script, {
+        tools,
+        tool_choice: choice,
+      });
+      expect(reason).toBe("tool_calls");
+      expect(message.tool_calls).toMatchObject([
+        { function: { name: "get_time", arguments: '{"city": "Rome"}' } },
+      ]);
+      expect(source.begun.at(-1)?.mask).toBeDefined();
+      expect((await streamed(script, { tools, tool_choice: choice })).calls).toHaveLength(1);
+    }
+  });
+
+  test("cannot be forced of a tool that is missing, or cannot be held to its schema", async () => {
+    const choice = { type: "function" as const, function: { name: "other" } };
+    expect(await refusal(answer("", { tools, tool_choice: choice }))).toMatchObject({
       status: 400,
-      code: "unsupported_tool_choice",
       param: "tool_choice",
     });
+    const odd = { name: "odd", parameters: { type: "object", if: {} } };
+    const mixed = [...tools, { type: "function" as const, function: odd }];
+    expect(await refusal(answer("", { tools: mixed, tool_choice: "required" }))).toMatchObject({
+      status: 400,
+      code: "unsupported_schema",
+      error: { message: "tool odd: schema: if cannot be enforced" },
+    });
+    expect((await answer("Yes.", { tools: mixed })).message.content).toBe("Yes.");
   });
 
   test("go back as history, also what was broken, in every shape", async () => {

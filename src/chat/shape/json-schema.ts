@@ -44,7 +44,7 @@ const keywords: Readonly<Record<string, readonly string[]>> = {
 const choices = ["$ref", "enum", "const", "anyOf", "oneOf", "allOf"] as const;
 
 /** Rules that every grammar has: a character of a string, and any value. */
-const commonRules = [
+export const commonRules: readonly string[] = [
   String.raw`char ::= [^"\\\x00-\x1f] | "\\" escape`,
   String.raw`escape ::= ["\\/bfnrt] | "u" ([0-9A-Ca-cEFef] hex hex hex | [Dd] [0-7] hex hex)`,
   "hex ::= [0-9A-Fa-f]",
@@ -59,7 +59,13 @@ const commonRules = [
 
 /** The grammar whose root is what the schema describes. Throws `UnsupportedSchema`. */
 export function schemaGrammar(schema: unknown): string {
-  return new GrammarWriter(schema).write();
+  const { root, rules } = schemaRules(schema);
+  return [`root ::= ${root}`, ...rules, ...commonRules].join("\n");
+}
+
+/** The rules of a schema, for a grammar of more than that; all of their names have the prefix. */
+export function schemaRules(schema: unknown, prefix = ""): { root: string; rules: string[] } {
+  return new GrammarWriter(schema, prefix).write();
 }
 
 /** The grammar of any object. */
@@ -67,23 +73,25 @@ export const objectGrammar: string = ["root ::= object", ...commonRules].join("\
 
 class GrammarWriter {
   readonly #root: unknown;
+  readonly #prefix: string;
   readonly #rules: string[] = [];
   /** The rules that references lead to. */
   readonly #references = new Map<string, string>();
   #nodeCount = 0;
 
-  constructor(root: unknown) {
+  constructor(root: unknown, prefix: string) {
     this.#root = root;
+    this.#prefix = prefix;
   }
 
-  write(): string {
+  write(): { root: string; rules: string[] } {
     const root = this.#read(this.#root, "schema", 0);
-    return [`root ::= ${root}`, ...this.#rules, ...commonRules].join("\n");
+    return { root, rules: this.#rules };
   }
 
   /** The name of a new rule. */
   #rule(body: string): string {
-    const name = `r${this.#rules.length}`;
+    const name = `${this.#prefix}r${this.#rules.length}`;
     this.#rules.push(`${name} ::= ${body}`);
     return name;
   }
@@ -149,7 +157,7 @@ class GrammarWriter {
     const known = this.#references.get(String(reference));
     if (known !== undefined) return known;
     // Before it is read: it may refer to itself.
-    const name = `ref${this.#references.size}`;
+    const name = `${this.#prefix}ref${this.#references.size}`;
     this.#references.set(String(reference), name);
     this.#rules.push(`${name} ::= ${this.#read(target, String(reference), 0)}`);
     return name;

@@ -1,7 +1,7 @@
 /** Anthropic's API: POST /v1/messages and /v1/messages/count_tokens. */
 import { invariant } from "../../errors.ts";
 import type { ApiError } from "../api-error.ts";
-import { chatWork, requireFreeChoice } from "../chat-work.ts";
+import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -27,6 +27,7 @@ export async function messages(exchange: Exchange, body: unknown): Promise<Respo
   const { max_tokens: maxTokens, stop_sequences: stop, temperature, top_p, top_k } = value;
   const work = chatWork(exchange, {
     request: requestOf(value),
+    choice: choiceOf(value.tool_choice),
     sampling: { temperature, top_p, top_k },
     maxTokens,
     stop,
@@ -57,6 +58,11 @@ export async function messages(exchange: Exchange, body: unknown): Promise<Respo
       usage: usageOf(next.value),
     });
   }
+}
+
+function choiceOf(choice: MessagesBody["tool_choice"]): ToolChoice {
+  if (choice?.type === "any") return "required";
+  return choice?.type === "tool" ? { name: choice.name ?? "" } : "auto";
 }
 
 export async function countTokens(exchange: Exchange, body: unknown): Promise<Response> {
@@ -98,7 +104,6 @@ type Conversation = Pick<
 
 function requestOf(body: Conversation) {
   const { system, tools = [], tool_choice: choice, thinking } = body;
-  requireFreeChoice(choice?.type === "any" || choice?.type === "tool");
   const last = body.messages.at(-1);
   // An answer that the client has begun.
   const prefix = last?.role === "assistant" ? textOf(last.content) : undefined;

@@ -1,7 +1,7 @@
 /** POST /v1/chat/completions */
 import { AnswerCollector, type Part } from "../../chat/answer.ts";
 import { invalid } from "../api-error.ts";
-import { chatWork, requireFreeChoice } from "../chat-work.ts";
+import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -52,7 +52,6 @@ function workOf(body: ChatCompletionBody, exchange: Exchange): Work {
   if (body.top_logprobs !== undefined && body.logprobs !== true) {
     throw invalid("top_logprobs needs logprobs to be true", "top_logprobs");
   }
-  requireFreeChoice(choice !== undefined && choice !== "none" && choice !== "auto");
   const last = messages.at(-1);
   const goesOn = body.continue_final_message === true;
   if (goesOn && last?.role !== "assistant") {
@@ -66,6 +65,7 @@ function workOf(body: ChatCompletionBody, exchange: Exchange): Work {
       variables: body.chat_template_kwargs,
       prefix: goesOn ? last?.content : undefined,
     }),
+    choice: choiceOf(choice),
     sampling: body,
     maxTokens: body.max_completion_tokens ?? body.max_tokens,
     stop: body.stop,
@@ -73,6 +73,11 @@ function workOf(body: ChatCompletionBody, exchange: Exchange): Work {
     logprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
     shape: shapeOf(body),
   });
+}
+
+function choiceOf(choice: ChatCompletionBody["tool_choice"]): ToolChoice {
+  if (choice === undefined || choice === "none" || choice === "auto") return "auto";
+  return choice === "required" ? choice : choice.function;
 }
 
 function shapeOf({ response_format: format }: ChatCompletionBody): AnswerShape | undefined {

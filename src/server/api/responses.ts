@@ -1,7 +1,7 @@
 /** POST /v1/responses: text and tools; nothing is stored. */
 import { invariant } from "../../errors.ts";
 import { invalid } from "../api-error.ts";
-import { chatWork, requireFreeChoice } from "../chat-work.ts";
+import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -19,7 +19,6 @@ export async function responses(exchange: Exchange, body: unknown): Promise<Resp
   service.requireModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { tool_choice: choice, tools = [] } = value;
-  requireFreeChoice(choice !== undefined && choice !== "auto" && choice !== "none");
   const work = chatWork(exchange, {
     request: chatRequest({
       messages: messagesOf(value),
@@ -29,6 +28,7 @@ export async function responses(exchange: Exchange, body: unknown): Promise<Resp
           : tools.map(({ type, ...definition }) => ({ type, function: definition })),
       reasoningEffort: value.reasoning?.effort,
     }),
+    choice: choiceOf(choice),
     sampling: value,
     maxTokens: value.max_output_tokens,
     shape: shapeOf(value),
@@ -46,6 +46,11 @@ export async function responses(exchange: Exchange, body: unknown): Promise<Resp
       for (const part of next.value.parts) sections.add(part);
     } else return Response.json(draft.complete(sections.list, next.value));
   }
+}
+
+function choiceOf(choice: ResponsesBody["tool_choice"]): ToolChoice {
+  if (choice === undefined || choice === "none" || choice === "auto") return "auto";
+  return choice === "required" ? choice : { name: choice.name };
 }
 
 function shapeOf({ text }: ResponsesBody): AnswerShape | undefined {

@@ -55,6 +55,7 @@ const conversationFields = {
   tool_choice: maybe(
     v.looseObject({
       type: v.picklist(["auto", "any", "tool", "none"], "must be auto, any, tool or none"),
+      name: maybe(text),
       disable_parallel_tool_use: maybe(flag),
     }),
   ),

@@ -87,8 +87,11 @@ export const responsesBody = v.looseObject({
   tools: maybe(v.array(tool, "must be a list")),
   tool_choice: maybe(
     v.union(
-      [v.picklist(["none", "auto", "required"]), v.looseObject({ type: text })],
-      "must be none or auto",
+      [
+        v.picklist(["none", "auto", "required"]),
+        v.looseObject({ type: v.literal("function"), name: text }),
+      ],
+      "must be none, auto, required or name a function",
     ),
   ),
   parallel_tool_calls: maybe(flag),
