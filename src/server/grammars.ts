@@ -12,9 +12,14 @@ import { Refusal } from "./problem.ts";
 import type { AnswerShape } from "./protocol.ts";
 import type { TokenMask } from "./token-source.ts";
 
+/** Grammars that are remembered. */
+const knownMax = 32;
+const disposeMs = 1000;
+
 export class Grammars {
   readonly #tokenizer: Tokenizer;
   #compiler: Promise<GrammarCompiler> | undefined;
+  readonly #known = new Map<string, Promise<CompiledGrammar>>();
 
   constructor(tokenizer: Tokenizer) {
     this.#tokenizer = tokenizer;
@@ -22,31 +27,53 @@ export class Grammars {
 
   /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
-    const grammar = grammarOf(shape);
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
+    const compiled = await this.#compiled(grammarOf(shape));
+    return MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+  }
+
+  #compiled(grammar: string): Promise<CompiledGrammar> {
+    const known = this.#known.get(grammar);
+    if (known !== undefined) return known;
+    const compiled = this.#compile(grammar);
+    this.#known.set(grammar, compiled);
+    compiled.catch(() => this.#known.delete(grammar));
+    this.#makeRoom();
+    return compiled;
+  }
+
+  async #compile(grammar: string): Promise<CompiledGrammar> {
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
-    let compiled: CompiledGrammar;
     try {
-      compiled = await compiler.compileGrammar(grammar);
+      return await compiler.compileGrammar(grammar);
     } catch {
       // It may have left anything behind.
       this.#compiler = undefined;
       throw unsupported("schema: the grammar engine refuses it");
     }
-    return MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+  }
+
+  /** WebAssembly's memory is freed by hand. */
+  #makeRoom(): void {
+    const [oldest] = this.#known;
+    if (this.#known.size <= knownMax || oldest === undefined) return;
+    const [grammar, compiled] = oldest;
+    this.#known.delete(grammar);
+    // Whoever has just asked for it makes a matcher of it first.
+    setTimeout(() => void compiled.then((one) => one.dispose()), disposeMs);
   }
 
   async #createCompiler(): Promise<GrammarCompiler> {
     const { GrammarCompiler, TokenizerInfo } = await import("@mlc-ai/web-xgrammar");
     const { vocabSize, endOfGeneration } = this.#tokenizer;
-    const latin1 = new TextDecoder("latin1");
+    // Declared as strings, of which it would take the UTF-8; bytes are taken as they are.
     const vocabulary = Array.from({ length: vocabSize }, (_unused, id) =>
-      this.#tokenizer.isControl(id) ? "" : latin1.decode(this.#tokenizer.tokenBytes(id)),
-    );
+      this.#tokenizer.isControl(id) ? new Uint8Array() : this.#tokenizer.tokenBytes(id),
+    ) as unknown as string[];
     const ends = [...endOfGeneration];
     const info = await TokenizerInfo.createTokenizerInfo(vocabulary, "raw", false, vocabSize, ends);
-    return GrammarCompiler.createGrammarCompiler(info);
+    return GrammarCompiler.createGrammarCompiler(info, false);
   }
 }
 

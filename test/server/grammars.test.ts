@@ -120,6 +120,37 @@ describe("whatever is made under a schema is valid", () => {
   });
 });
 
+/** Whether the mask lets a text through, token by token, and then the end. */
+async function isTaken(schema: unknown, text: string): Promise<boolean> {
+  const mask = await grammars.compile({ type: "schema", schema });
+  const tokens = [...tokenizer.encode(text), endToken];
+  let isFine = true;
+  for (const token of tokens) {
+    isFine &&= (((mask.allowed[token >> 5] ?? 0) >> (token & 31)) & 1) === 1;
+    await mask.accept(token);
+  }
+  mask.close();
+  return isFine;
+}
+
+describe("characters", () => {
+  test("beyond ASCII count as one each, however many tokens they have", async () => {
+    const two = { type: "string", minLength: 2, maxLength: 2 };
+    expect(await isTaken(two, '"é😀"')).toBe(true);
+    expect(await isTaken(two, '"é😀歪"')).toBe(false);
+    expect(await isTaken(two, '"é"')).toBe(false);
+    expect(await isTaken({ enum: ["歪", "é😀"] }, '"é😀"')).toBe(true);
+    expect(await isTaken({ const: { ключ: "é" } }, '{"ключ":"é"}')).toBe(true);
+  });
+
+  test("that JSON escapes may be escaped, but not as halves", async () => {
+    const text = { type: "string" };
+    expect(await isTaken(text, '"a\\n\\u00e9"')).toBe(true);
+    expect(await isTaken(text, '"\\ud83d"')).toBe(false);
+    expect(await isTaken(text, '"a\nb"')).toBe(false);
+  });
+});
+
 describe("a schema is refused", () => {
   const deep = (depth: number): object =>
     depth === 0 ? { type: "null" } : { type: "array", items: deep(depth - 1) };
