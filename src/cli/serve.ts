@@ -201,10 +201,10 @@ function signalled(): Promise<void> {
 }
 
 /** What monitors ask all the time is not worth a line, unless it fails. */
-const silentRoutes = ["/health", "/metrics"];
+const silentRoutes = ["/health", "/metrics", "page"];
 
 function writeLog(entry: LogEntry, format: "text" | "json"): void {
-  if (entry.status === 200 && silentRoutes.includes(entry.route)) return;
+  if (entry.status < 400 && silentRoutes.includes(entry.route)) return;
   if (format === "json") return note(JSON.stringify(entry));
   const { method, route, status, ms, promptTokens, tokens, firstTokenMs, error, id } = entry;
   const made = promptTokens === undefined ? "" : `, ${promptTokens} + ${tokens ?? 0} tokens`;

@@ -40,7 +40,8 @@ export class Exchange {
   readonly id = `req_${crypto.randomUUID().replaceAll("-", "")}`;
   readonly service: Service;
   readonly request: Request;
-  readonly route: string;
+  /** The path as the table of routes has it: what is asked for in full may be private. */
+  route: string;
   /** Aborted when the client is gone or time is up. */
   readonly signal: AbortSignal;
   /** What goes in at the end of the response, if it is streamed. */

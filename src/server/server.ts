@@ -97,7 +97,7 @@ export class Server {
       service: this.#service,
       request,
       client: server.requestIP(request)?.address ?? "unknown",
-      route: route?.path ?? (pathname === "/" ? "/" : "unknown"),
+      route: route?.path ?? "unknown",
       log: (entry) => {
         this.#openCount--;
         this.#options.log(entry);
@@ -123,9 +123,9 @@ export class Server {
   ): Promise<Response> {
     try {
       this.#access.checkPlace(exchange.request);
-      const response =
-        (route === undefined && this.#pageOf(exchange.request, pathname)) ||
-        (await this.#serve(exchange, route, server));
+      const page = route === undefined ? this.#pageOf(exchange.request, pathname) : undefined;
+      if (page !== undefined) exchange.route = "page";
+      const response = page ?? (await this.#serve(exchange, route, server));
       if (!exchange.isStreaming) exchange.finish(response.status);
       return response;
     } catch (error) {
