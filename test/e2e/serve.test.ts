@@ -59,6 +59,7 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
   afterAll(() => running.child.kill("SIGKILL"));
 
   const greedy = { model: "tiny", messages: hi, temperature: 0 };
+  const greedyText = { model: "tiny", temperature: 0 };
 
   test("says the same to every client, streamed or not", async () => {
     const openai = clientOf(running);
@@ -79,6 +80,11 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     const options = { temperature: 0 };
     const chat = await ollama.chat({ model: "tiny", messages: hi, options });
     expect(chat.message.content).toBe(greeting);
+    const prompt = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n";
+    const raw = await openai.completions.create({ ...greedyText, prompt, max_tokens: 64 });
+    expect(raw.choices[0]?.text).toBe(greeting);
+    const one = await openai.completions.create({ ...greedyText, prompt, max_tokens: 1 });
+    expect(one).toMatchObject({ choices: [{ text: "Hello" }], usage: { completion_tokens: 1 } });
     const input = { model: "tiny", input: "Hello", temperature: 0 };
     expect((await openai.responses.create(input)).output_text).toBe(greeting);
   });

@@ -32,6 +32,9 @@ export class ScriptedSource implements TokenSource {
   }
 
   async *generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason> {
+    while (this.activeCount >= this.parallel) {
+      if (await isAborted(request.signal, 5)) return "cancelled";
+    }
     this.activeCount++;
     try {
       request.onBegin(0);

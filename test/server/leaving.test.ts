@@ -66,6 +66,23 @@ describe.each(ways)("a client that %s", (_name, leave) => {
   });
 });
 
+describe.each(ways)("a client in the queue that %s", (_name, leave) => {
+  test("is never served", async () => {
+    source.prefillMs = 0;
+    source.pauseMs = 5;
+    const running = [await ask({ stream: true }), await ask({ stream: true })];
+    await until(() => source.activeCount === 2);
+    const begun = source.begun.length;
+    const waiting = await ask({});
+    await until(() => served.host.waitingCount === 1);
+    leave(waiting);
+    await until(() => served.host.waitingCount === 0);
+    for (const socket of running) socket.destroy();
+    await until(() => served.host.jobCount === 0);
+    expect(source.begun).toHaveLength(begun);
+  });
+});
+
 describe("others", () => {
   test("are not touched when one leaves, and their answers are whole", async () => {
     const script = "one two three four five six seven eight nine ten";

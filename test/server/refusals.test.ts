@@ -1,5 +1,6 @@
 /** What requests are refused for: always with a status, a type, a message and the field. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { SeededRandom } from "../helpers/seeded-random.ts";
 import { ScriptedSource } from "../helpers/scripted-source.ts";
 import { serve, type Served } from "../helpers/served.ts";
 
@@ -168,6 +169,50 @@ describe("what is not known", () => {
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { code: "model_not_found" } });
     expect((await strict.post("/v1/chat/completions", { ...hi, model: "spark" })).status).toBe(200);
+  });
+});
+
+describe("whatever is sent", () => {
+  const names = [
+    ...["messages", "role", "content", "model", "stream", "tools", "function", "arguments", "n"],
+    ...["stop", "response_format", "type", "prompt", "input", "max_tokens", "tool_calls", "system"],
+  ];
+
+  /** Any JSON, with names that mean something in it. */
+  function anything(random: SeededRandom, depth: number): unknown {
+    const pick = <T>(items: readonly T[]) =>
+      items[Math.floor(random.between(0, items.length))] as T;
+    const leaves = [null, true, 0, -1, 1.5, 1e300, "", "user", "x", "text", "json_object", "😀"];
+    if (depth === 0 || random.between(0, 1) < 0.3) return pick(leaves);
+    const count = Math.floor(random.between(0, 4));
+    const items = Array.from({ length: count }, () => anything(random, depth - 1));
+    if (random.between(0, 1) < 0.4) return items;
+    return Object.fromEntries(items.map((item) => [pick(names), item]));
+  }
+
+  const message = { role: "user", content: "x" };
+  const fine = { messages: [message], prompt: "x", input: "x", model: "m", max_tokens: 2 };
+
+  test("is answered, or refused with an error that says why", async () => {
+    const random = new SeededRandom(7);
+    const paths = [
+      ...["/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages"],
+      ...["/api/chat", "/api/generate", "/tokenize", "/detokenize", "/apply-template"],
+    ];
+    for (let i = 0; i < 450; i++) {
+      const path = paths[i % paths.length] ?? "";
+      const odd = anything(random, 4);
+      const isMixed = i % 2 === 0 && typeof odd === "object" && !Array.isArray(odd);
+      const body = isMixed ? { ...fine, ...odd } : odd;
+      const response = await served.post(path, body);
+      const shown = JSON.stringify({ path, body });
+      if (response.status === 200) await response.text();
+      else {
+        expect({ shown, status: response.status }).toEqual({ shown, status: 400 });
+        const { error } = (await response.json()) as { error: { message: string } | string };
+        expect(typeof error === "string" ? error : error.message).not.toBe("");
+      }
+    }
   });
 });
 
