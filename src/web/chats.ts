@@ -3,6 +3,7 @@ import { Answer } from "./answer.ts";
 import { ApiError, streamChat } from "./api.ts";
 import { readArchive, writeArchive } from "./archive.ts";
 import {
+  newId,
   newestLeaf,
   pathTo,
   titleOf,
@@ -198,7 +199,7 @@ export class Chats {
   private begin(text: string): Conversation {
     const now = this.now();
     const conversation: Conversation = {
-      id: crypto.randomUUID(),
+      id: newId(),
       title: titleOf(text),
       system: settings.get().system,
       head: null,
@@ -218,7 +219,7 @@ export class Chats {
     content: string,
   ): Message {
     const fields = { parent, role, content, conversation: conversation.id, created: this.now() };
-    return { ...fields, id: crypto.randomUUID(), state: "done" };
+    return { ...fields, id: newId(), state: "done" };
   }
 
   /** Puts messages at the head, and an answer behind them. */

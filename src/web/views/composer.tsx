@@ -1,5 +1,5 @@
 /** Where the user writes. What is written survives a reload, and a server that is away. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pathTo } from "../conversation.ts";
 import { draftOf, keepDraft } from "../settings.ts";
 import { useValue } from "../value.ts";
@@ -13,7 +13,7 @@ export function Composer() {
   const area = useRef<HTMLTextAreaElement>(null);
   const slot = current ?? "new";
   const [text, setText] = useState(() => draftOf(slot));
-  useEffect(() => {
+  useLayoutEffect(() => {
     setText(draftOf(slot));
     // On a touch screen the keyboard would cover what one came to read.
     if (matchMedia("(pointer: fine)").matches) area.current?.focus();

@@ -1,6 +1,6 @@
 /** One turn of a conversation, with what can be done with it. */
 import { memo } from "preact/compat";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Run } from "../chats.ts";
 import type { Message } from "../conversation.ts";
 import { copyText } from "../files.ts";
@@ -79,7 +79,8 @@ function Editor(props: { readonly message: Message; readonly onClose: () => void
   const { message, onClose } = props;
   const { chats } = usePage();
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  // At once, so that what is typed next lands here.
+  useLayoutEffect(() => {
     const { current } = area;
     current?.focus();
     current?.setSelectionRange(current.value.length, current.value.length);
@@ -177,9 +178,10 @@ function Reasoning(props: { readonly message: Message; readonly isGrowing: boole
   const { message, isGrowing } = props;
   const isThinking = isGrowing && message.content === "" && message.toolCalls === undefined;
   const seconds = message.reasoningSeconds ?? 0;
+  const thought = seconds < 0.1 ? "Thought briefly" : `Thought for ${formatSeconds(seconds)}`;
   return (
     <details class="reasoning" open={isThinking}>
-      <summary>{isThinking ? "Thinking" : `Thought for ${formatSeconds(seconds)}`}</summary>
+      <summary>{isThinking ? "Thinking" : thought}</summary>
       <MarkdownView text={message.reasoning ?? ""} growing={isThinking} />
     </details>
   );
