@@ -12,7 +12,7 @@ import {
   type Messages,
 } from "./conversation.ts";
 import { requestBody } from "./prompt.ts";
-import { settings } from "./settings.ts";
+import { keepDraft, settings } from "./settings.ts";
 import { Storage } from "./storage.ts";
 import { Value } from "./value.ts";
 
@@ -157,6 +157,7 @@ export class Chats {
     const messages = this.messagesOf(id);
     this.conversations.update((all) => all.filter((one) => one.id !== id));
     if (this.current.get() === id) this.current.set(null);
+    keepDraft(id, "");
     await this.storage.remove(id);
     return async () => {
       if (conversation === undefined) return;

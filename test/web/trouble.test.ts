@@ -268,6 +268,22 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.getByTitle("a sound one").waitFor();
   });
 
+  test("takes text files into the message, and says which are none", async () => {
+    const attach = async (name: string, buffer: Buffer) => {
+      const chooser = page.waitForEvent("filechooser");
+      await page.click("[aria-label='Attach text files']");
+      await (await chooser).setFiles({ name, mimeType: "text/plain", buffer });
+    };
+    await page.fill("#composer", "What is this?");
+    await attach("notes.md", Buffer.from("# Zinc\n```\ncode\n```\n"));
+    await eventually(async () => (await page.inputValue("#composer")).length > 20);
+    expect(await page.inputValue("#composer")).toBe(
+      "What is this?\n\nnotes.md:\n````md\n# Zinc\n```\ncode\n```\n````\n",
+    );
+    await attach("picture.png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]));
+    await page.getByText("“picture.png” is no text.").waitFor();
+  });
+
   test("imports nothing from a file of another kind, and says so", async () => {
     const chooser = page.waitForEvent("filechooser");
     await page.click("[aria-label='Import conversations']");

@@ -62,7 +62,7 @@ function UserTurn({ message, siblings }: TurnProps) {
           <Editor message={message} onClose={close} />
         ) : (
           <>
-            <p class="words">{message.content}</p>
+            <Words text={message.content} />
             <footer>
               <Branches siblings={siblings} message={message} />
               <CopyButton text={message.content} />
@@ -72,6 +72,19 @@ function UserTurn({ message, siblings }: TurnProps) {
         )}
       </div>
     </article>
+  );
+}
+
+/** From here on they get a scroll bar of their own. */
+const manyLines = 24;
+
+function Words({ text }: { readonly text: string }) {
+  const isLong = text.length > 80 * manyLines || text.split("\n").length > manyLines;
+  if (!isLong) return <p class="words">{text}</p>;
+  return (
+    <p class="words long" tabIndex={0} role="region" aria-label="Your message">
+      {text}
+    </p>
   );
 }
 
@@ -205,7 +218,7 @@ function Ending(props: { readonly message: Message; readonly onAgain: () => void
   const reasons = {
     stopped: "Stopped.",
     cut: "Cut at the limit of tokens.",
-    streaming: "Not finished: the page was closed meanwhile.",
+    streaming: "Not finished: the page was closed meanwhile, or another tab is at it.",
   };
   return <p class="ending">{reasons[state]}</p>;
 }
