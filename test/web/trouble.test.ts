@@ -156,6 +156,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     fixture.setKey("secret");
     await page.reload();
     await page.getByRole("button", { name: /The server wants a key/ }).waitFor();
+    await page.getByText("it is entered in the settings").waitFor();
     await page.keyboard.press("Alt+KeyS");
     await page.fill("#api-key", "secret");
     await page.press("#api-key", "Tab");
