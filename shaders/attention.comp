@@ -1,6 +1,6 @@
 // Attention of one query row over the paged cache: softmax(q · Kᵀ) · V with a running maximum
-// (Milakov & Gimelshein 2018), for all GROUP query heads that share a key/value head, so that keys
-// and values are read once. Grid: key/value heads × rows × SPLITS.
+// (Milakov & Gimelshein 2018), for GROUP query heads that share a key/value head, so that keys and
+// values are read once. Grid: groups of heads × rows × SPLITS.
 //
 // A team of LANES invocations takes tiles of LANES keys: each invocation scores one key for all
 // heads, then each owns some quads of the values' width for the weighted sum. The teams of a
@@ -9,6 +9,10 @@
 // head may have a sink: a score that takes its share of the weights and has no value (Xiao et al.
 // 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats or as
 // codes for the product behind.
+//
+// With ROPE, in steps of one row, queries come as their product left them and every workgroup rotates
+// them for itself. The one that has the row's own position also rotates its key, stores it with the
+// value, and takes both from shared memory.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -31,9 +35,24 @@ layout(constant_id = 10) const uint SIDES = 1;
 // Loads that are on their way at the same time: of 16 bytes of a key, and of values.
 layout(constant_id = 11) const uint KEY_LOADS = 8;
 layout(constant_id = 12) const uint KEYS_AT_ONCE = 8;
+layout(constant_id = 13) const bool ROPE = false;
+layout(constant_id = 14) const bool STORES = false;  // else the layer reads the cache of another
+layout(constant_id = 15) const bool NEIGHBOURS = true;
+layout(constant_id = 16) const bool NORM_QUERY = false;
+layout(constant_id = 17) const bool NORM_KEY = false;
+layout(constant_id = 18) const bool NORM_VALUE = false;
+layout(constant_id = 19) const uint ROTARY = 128;
+layout(constant_id = 20) const float MAGNITUDE = 1;
+layout(constant_id = 21) const float EPSILON = 0;
+layout(constant_id = 22) const uint SHARE = 1;  // workgroups that share a key/value head
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
+
+const uint HEAD_LANES = LANES;
+uint headLane() { return gl_LocalInvocationID.x % LANES; }
+float headSum(float value) { return clusterSum(value, LANES); }
+#include "include/rope.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
@@ -45,9 +64,14 @@ layout(push_constant, std430) uniform Parameters {
     Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats, or codes
     Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16], with QUANTIZE
     Parts parts;         // [rows, heads, SPLITS, PART]: (maximum, total), weighted sum
-    Counters counters;   // [rows, key/value heads], zero between dispatches
+    Counters counters;   // [rows, groups of heads], zero between dispatches
     Step step_;
     Floats sinks;        // [heads], with SINKS
+    Floats key;          // [rows, key/value heads, HEAD_WIDTH], with STORES
+    Floats value;        // [rows, key/value heads, VALUE_WIDTH], with STORES
+    Frequencies frequencies;  // [ROTARY / 2], with ROPE
+    Floats queryNorm;    // [HEAD_WIDTH], with NORM_QUERY
+    Floats keyNorm;      // [HEAD_WIDTH], with NORM_KEY
     uint kvHeads;
     uint window;         // keys that a query sees, itself included
     float scale;
@@ -230,7 +254,7 @@ void storePart(uint head, uint split_, Found found, uint lane) {
 }
 
 void storeResult(uint row, uint headOfRow, Found found, uint lane) {
-    const uint head = row * kvHeads * GROUP + headOfRow;
+    const uint head = row * kvHeads * SHARE * GROUP + headOfRow;
     float shrink = 1;
     if (SINKS) {
         // The sums are relative to the best score; a larger sink shrinks them to nothing.
@@ -268,11 +292,15 @@ bool arriveLast(uint counter, uint count) {
     return true;
 }
 
+#include "include/own_row.glsl"
+
 void main() {
-    const uint kvHead = gl_WorkGroupID.x;
+    const uint group = gl_WorkGroupID.x;
+    const uint kvHead = group / SHARE;
     const uint row = gl_WorkGroupID.y;
     if (row >= step_.rowCount) return;
-    const uint end = stepPosition(step_, row) + 1;
+    const uint position = stepPosition(step_, row);
+    const uint end = position + 1;
     const uint start = end > window ? end - window : 0;
     // Splits and tiles start at multiples of LANES, so that a tile lies in as few blocks as it can.
     const uint aligned = start - start % LANES;
@@ -281,24 +309,20 @@ void main() {
     const uint count = (end - aligned + share - 1) / share;
     const uint split_ = gl_WorkGroupID.z;
     if (split_ >= count) return;
+    // The last split has the row's own key, which with STORES is not taken from the cache.
+    const bool isLast = split_ + 1 == count;
     const uvec2 range = uvec2(max(start, aligned + split_ * share),
-                              min(aligned + (split_ + 1) * share, end));
+                              min(aligned + (split_ + 1) * share, STORES ? position : end));
     const uint lane = gl_LocalInvocationID.x % LANES;
     const uint team = gl_LocalInvocationID.x / LANES;
 
-    const uint firstHead = (row * kvHeads + kvHead) * GROUP;
-    for (uint i = gl_LocalInvocationID.x; i < GROUP * QUADS; i += WORKGROUP) {
-        const uint head = firstHead + i / QUADS;
-        queries[i / QUADS][i % QUADS] =
-            query.at[(GATED ? 2 * head : head) * QUADS + i % QUADS] * scale;
-    }
+    const uint counter = row * kvHeads * SHARE + group;
+    const uint firstHead = counter * GROUP;
+    loadQueries(firstHead, position, team);
+    if (STORES && isLast && team == TEAMS - 1) storeOwn(row, kvHead, position, lane);
     barrier();
     Found found[GROUP];
-    [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        found[g].best = LOWEST;
-        found[g].total = 0;
-        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
-    }
+    beginWith(STORES && isLast && team == TEAMS - 1, lane, found);
     search(stepSequence(step_, row), kvHead, range, team, lane, found);
 
     if (TEAMS > 1) {
@@ -317,15 +341,15 @@ void main() {
     [[unroll]] for (uint g = 0; g < GROUP; g++) {
         if (g % TEAMS != team) continue;
         if (TEAMS > 1) mergeTeams(g, lane, found[g]);
-        if (count == 1) storeResult(row, kvHead * GROUP + g, found[g], lane);
+        if (count == 1) storeResult(row, group * GROUP + g, found[g], lane);
         else storePart(firstHead + g, split_, found[g], lane);
     }
-    if (SPLITS == 1 || count == 1 || !arriveLast(row * kvHeads + kvHead, count)) return;
+    if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
     // All teams take the same number of turns: see search.
     [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;
         mergeParts(firstHead + g, count, team, lane, all);
-        if (first + team < GROUP) storeResult(row, kvHead * GROUP + g, all, lane);
+        if (first + team < GROUP) storeResult(row, group * GROUP + g, all, lane);
     }
 }

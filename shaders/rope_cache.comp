@@ -1,22 +1,27 @@
-// Rotary position embedding (Su et al. 2021) of queries and keys, before it their RMS normalization
-// where a model has that (Henry et al. 2020, arXiv 2010.04245), and the write of keys and values to
-// the cache: as halves, to the slot of their position. One workgroup a row and head: first the
-// query heads, then the key heads, then the value heads.
+// Rotary position embedding of queries and keys (see include/rope.glsl) and the write of keys and
+// values to the cache: as halves, to the slot of their position. One workgroup a row and head: first
+// the query heads, then the key heads, then the value heads.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/cache.glsl"
-#include "include/rotary.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
-// Pairs (2i, 2i + 1) as in Llama, or (i, i + ROTARY / 2) as in NeoX.
 layout(constant_id = 1) const bool NEIGHBOURS = true;
 layout(constant_id = 2) const bool NORM_QUERY = false;
 layout(constant_id = 3) const bool NORM_KEY = false;
 layout(constant_id = 4) const bool NORM_VALUE = false;
+layout(constant_id = 5) const uint ROTARY = 128;     // leading values of a head that are rotated
+layout(constant_id = 6) const float MAGNITUDE = 1;   // of cosine and sine: YaRN's attention factor
+layout(constant_id = 7) const float EPSILON = 0;     // of the norms
 #include "include/reduce.glsl"
+
+const uint HEAD_LANES = WORKGROUP;
+uint headLane() { return gl_LocalInvocationID.x; }
+float headSum(float value) { return workgroupSum(value); }
+#include "include/rope.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     FloatsOut query;      // [rows, heads, queryStride], of which the first headWidth values count
@@ -24,7 +29,7 @@ layout(push_constant, std430) uniform Parameters {
     Floats value;         // [rows, kvHeads, valueWidth]
     UintsOut keyCache;    // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
     UintsOut valueCache;  // [blocks, kvHeads, BLOCK_TOKENS, valueWidth] halves
-    Frequencies frequencies;  // [rotary / 2]
+    Frequencies frequencies;  // [ROTARY / 2]
     Floats queryNorm;     // [headWidth], read with NORM_QUERY
     Floats keyNorm;       // [headWidth], read with NORM_KEY
     Step step_;
@@ -33,31 +38,9 @@ layout(push_constant, std430) uniform Parameters {
     uint headWidth;
     uint valueWidth;
     uint queryStride;
-    uint rotary;          // leading values of a head that are rotated
-    float magnitude;      // of cosine and sine: YaRN's attention factor, else 1
-    float epsilon;        // of the norms
     float temperature;    // growth of queries with the logarithm of their position; 0: none
     uint temperatureSpan; // positions between two steps of that growth
 };
-
-// Values i and j of pair p.
-uvec2 pairOf(uint p) {
-    return NEIGHBOURS ? uvec2(2 * p, 2 * p + 1) : uvec2(p, p + rotary / 2);
-}
-
-vec2 turned(vec2 v, uint p, uint position) {
-    const vec2 turn = rotation(position, frequencies.at[p]) * magnitude;
-    return vec2(v.x * turn.x - v.y * turn.y, v.x * turn.y + v.y * turn.x);
-}
-
-// What makes the root mean square of a head 1.
-float normScale(FloatsOut source, uint base, uint width) {
-    float squares = 0;
-    for (uint i = gl_LocalInvocationID.x; i < width; i += WORKGROUP) {
-        squares += source.at[base + i] * source.at[base + i];
-    }
-    return inversesqrt(workgroupSum(squares) / float(width) + epsilon);
-}
 
 // Scores of far positions are sharpened (Nakanishi 2025, arXiv 2501.19399, as Llama 4 has it).
 float sharpness(uint position) {
@@ -65,39 +48,26 @@ float sharpness(uint position) {
     return 1.0 + temperature * log(float(position / temperatureSpan) + 1.0);
 }
 
-// The value at `i` of a query head before rotation.
-float queryAt(uint base, uint i, float scale) {
-    return NORM_QUERY ? query.at[base + i] * scale * queryNorm.at[i] : query.at[base + i] * scale;
-}
-
 void rotateQuery(uint row, uint head, uint position) {
     const uint base = (row * heads + head) * queryStride;
+    Floats source = Floats(query);
     float scale = sharpness(position);
-    if (NORM_QUERY) scale *= normScale(query, base, headWidth);
-    for (uint p = gl_LocalInvocationID.x; p < rotary / 2; p += WORKGROUP) {
+    if (NORM_QUERY) scale *= normScale(source, base, headWidth);
+    for (uint p = headLane(); p < ROTARY / 2; p += HEAD_LANES) {
         const uvec2 pair = pairOf(p);
-        const vec2 v = vec2(queryAt(base, pair.x, scale), queryAt(base, pair.y, scale));
-        const vec2 t = turned(v, p, position);
-        query.at[base + pair.x] = t.x;
-        query.at[base + pair.y] = t.y;
+        const vec2 v = turned(vec2(headValue(source, base, pair.x, scale, NORM_QUERY, queryNorm),
+                                   headValue(source, base, pair.y, scale, NORM_QUERY, queryNorm)),
+                              frequencies.at[p], position);
+        query.at[base + pair.x] = v.x;
+        query.at[base + pair.y] = v.y;
     }
-    for (uint i = rotary + gl_LocalInvocationID.x; i < headWidth; i += WORKGROUP) {
-        query.at[base + i] = queryAt(base, i, scale);
+    for (uint i = ROTARY + headLane(); i < headWidth; i += HEAD_LANES) {
+        query.at[base + i] = headValue(source, base, i, scale, NORM_QUERY, queryNorm);
     }
 }
 
-// The value at `i` of a key head before rotation.
-float keyAt(uint base, uint i, float scale) {
-    return NORM_KEY ? key.at[base + i] * scale * keyNorm.at[i] : key.at[base + i];
-}
-
-// The value at `i` of a key head after rotation.
-float rotatedKey(uint base, uint i, uint position, float scale) {
-    if (i >= rotary) return keyAt(base, i, scale);
-    const uint p = NEIGHBOURS ? i / 2 : i % (rotary / 2);
-    const uvec2 pair = pairOf(p);
-    const vec2 v = turned(vec2(keyAt(base, pair.x, scale), keyAt(base, pair.y, scale)), p, position);
-    return i == pair.x ? v.x : v.y;
+float rotatedKey(uint base, uint i, float scale, uint position) {
+    return rotatedValue(key, base, i, scale, NORM_KEY, keyNorm, frequencies, position);
 }
 
 void main() {
@@ -115,17 +85,16 @@ void main() {
     const uint base = (row * kvHeads + kvHead) * width;
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint slot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, width);
-    float scale = 1;
     if (isKey) {
-        if (NORM_KEY) scale = normScale(FloatsOut(key), base, width);
-        for (uint i = gl_LocalInvocationID.x; i < width / 2; i += WORKGROUP) {
-            const vec2 pair = vec2(rotatedKey(base, 2 * i, position, scale),
-                                   rotatedKey(base, 2 * i + 1, position, scale));
+        const float scale = NORM_KEY ? normScale(key, base, width) : 1;
+        for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
+            const vec2 pair = vec2(rotatedKey(base, 2 * i, scale, position),
+                                   rotatedKey(base, 2 * i + 1, scale, position));
             keyCache.at[slot + i] = packHalf2x16(pair);
         }
     } else {
-        if (NORM_VALUE) scale = normScale(FloatsOut(value), base, width);
-        for (uint i = gl_LocalInvocationID.x; i < width / 2; i += WORKGROUP) {
+        const float scale = NORM_VALUE ? normScale(value, base, width) : 1;
+        for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
             const vec2 pair = vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]);
             valueCache.at[slot + i] = packHalf2x16(pair * scale);
         }

@@ -28,3 +28,8 @@ export function formatBytes(bytes: number): string {
   }
   return `${unit === 0 ? value : value.toPrecision(3)} ${units[unit]}`;
 }
+
+/** The bits of a number as a 32-bit float. */
+export function floatBits(value: number): number {
+  return new Uint32Array(new Float32Array([value]).buffer)[0] ?? 0;
+}

@@ -11,11 +11,11 @@ vec2 rotation(uint position, uvec2 frequency) {
     umulExtended(position, frequency.x, carry, low);
     const uint turns = position * frequency.y + carry;
     const uint quarter = (turns + 0x20000000u) >> 30;
-    const float a = float(int(turns - (quarter << 30))) * 1.4629180792671596e-9;  // 2π / 2^32
-    const float b = a * a;
+    precise const float a = float(int(turns - (quarter << 30))) * 1.4629180792671596e-9;  // 2π / 2^32
+    precise const float b = a * a;
     // Taylor polynomials on ±π/4: errors below 4e-9.
-    const float s = a * (1.0 + b * (-1.0 / 6 + b * (1.0 / 120 + b * (-1.0 / 5040 + b / 362880))));
-    const float c = 1.0 + b * (-0.5 + b * (1.0 / 24 + b * (-1.0 / 720 + b * (1.0 / 40320 - b / 3628800))));
+    precise const float s = a * (1.0 + b * (-1.0 / 6 + b * (1.0 / 120 + b * (-1.0 / 5040 + b / 362880))));
+    precise const float c = 1.0 + b * (-0.5 + b * (1.0 / 24 + b * (-1.0 / 720 + b * (1.0 / 40320 - b / 3628800))));
     const vec2 even = (quarter & 1) == 0 ? vec2(c, s) : vec2(-s, c);
     return (quarter & 2) == 0 ? even : -even;
 }

@@ -1,5 +1,6 @@
 /** Attention of query rows over the paged cache. */
 import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
@@ -7,17 +8,23 @@ import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
+import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
 
 export const attentionKernel = defineKernel("attention", {
   query: reads,
-  keyCache: reads,
-  valueCache: reads,
+  keyCache: updates,
+  valueCache: updates,
   result: writes,
   steps: writes,
   parts: updates,
   counters: updates,
   step: reads,
   sinks: reads,
+  key: reads,
+  value: reads,
+  frequencies: reads,
+  queryNorm: reads,
+  keyNorm: reads,
   kvHeads: u32,
   window: u32,
   scale: f32,
@@ -33,8 +40,13 @@ export interface AttentionShape {
 }
 
 export interface Attention extends AttentionShape {
-  /** [rowCapacity, heads, headWidth], rotated; with `gated` each head is followed by its gate. */
+  /**
+   * [rowCapacity, heads, headWidth], rotated unless there is `rope`; with `gated` each head is
+   * followed by its gate.
+   */
   readonly query: BufferSlice;
+  /** Rotate queries on the way, and rotate and store keys and values; for one row. */
+  readonly rope?: Omit<RotatedHeads, "query"> | undefined;
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
   /** [rowCapacity, heads, valueWidth], written as `reader` will read it. */
@@ -65,9 +77,13 @@ export interface Attention extends AttentionShape {
   readonly loads?: number;
 }
 
+type Rope = NonNullable<Attention["rope"]>;
+
 /** Workgroups that fill a large GPU, one for each multiprocessor or two. */
 const workgroupsWanted = 256;
 const rowsMax = 512;
+/** Quads of sums in each invocation. */
+const laneQuadsMax = 16;
 /** Of what the teams of a workgroup found. */
 const sharedBytesMax = 16 << 10;
 
@@ -93,7 +109,7 @@ export function attentionPartBytes(shapes: readonly AttentionShape[]): number {
   const most = (of: (shape: AttentionShape) => number) => Math.max(0, ...shapes.map(of));
   const floats = ({ heads, kvHeads, headWidth, valueWidth = headWidth }: AttentionShape) =>
     workgroupsWanted * (heads / kvHeads) * partFloats(valueWidth);
-  return most(floats) * 4 + most(({ kvHeads }) => counterBytes(kvHeads));
+  return most(floats) * 4 + most((shape) => counterBytes(shape.heads));
 }
 
 /** Maximum and total of the weights, padded, then the weighted sum. */
@@ -101,8 +117,8 @@ function partFloats(valueWidth: number): number {
   return valueWidth + 4;
 }
 
-function counterBytes(kvHeads: number): number {
-  return rowsMax * kvHeads * 4;
+function counterBytes(heads: number): number {
+  return rowsMax * heads * 4;
 }
 
 export function attention(context: KernelContext, args: Attention): void {
@@ -123,13 +139,15 @@ export function attention(context: KernelContext, args: Attention): void {
 function attend(context: KernelContext, args: Attention, quantizes: boolean): void {
   const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
   const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
-  const { splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
+  const { rope, splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
   invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
+  invariant(rope === undefined || rowCapacity === 1, `attention: rope of ${rowCapacity} rows`);
+  invariant(rope?.temperature === undefined, "attention: rope with a temperature");
   invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
-  const group = heads / kvHeads;
+  const group = groupSize(context, args);
   const partBytes = rowCapacity * heads * splits * partFloats(valueWidth) * 4;
-  const counters = counterBytes(kvHeads);
+  const counters = counterBytes(heads);
   const team = teamOf(context);
   invariant(splits <= team.lanes, `attention: ${splits} splits of ${team.lanes}`);
   invariant(splits === 1 || parts.byteSize >= partBytes + counters, `attention: ${splits} splits`);
@@ -149,6 +167,10 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       sideCount(team.lanes, valueWidth),
       keyLoads(headWidth, loads),
       loads,
+      Number(rope !== undefined),
+      Number(rope?.key !== undefined),
+      ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
+      heads / kvHeads / group,
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -162,14 +184,24 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       scale,
       cap: cap ?? 0,
       ...(sinks && { sinks: sinks.data }),
+      ...(rope && ropeParameters(rope)),
       ...(splits > 1 && {
         parts: subslice(parts, 0, partBytes),
         counters: subslice(parts, parts.byteSize - counters, counters),
       }),
     },
-    groups: [kvHeads, rowCapacity, splits],
+    groups: [heads / group, rowCapacity, splits],
     label: "attention",
   });
+}
+
+function ropeParameters({ key, value = key, frequencies, queryNorm, keyNorm }: Rope) {
+  return {
+    ...(key && value && { key, value }),
+    ...(frequencies && { frequencies }),
+    ...(queryNorm && { queryNorm: queryNorm.data }),
+    ...(keyNorm && { keyNorm: keyNorm.data }),
+  };
 }
 
 function resultOf(args: Attention, quantizes: boolean) {
@@ -180,6 +212,16 @@ function resultOf(args: Attention, quantizes: boolean) {
     result: codesIn(result, rowCapacity, width),
     steps: stepsIn(result, rowCapacity, width),
   };
+}
+
+/** Query heads that a workgroup takes together, as far as their sums have room in registers. */
+function groupSize(context: KernelContext, args: Attention): number {
+  const { heads, kvHeads, headWidth, valueWidth = headWidth } = args;
+  const laneQuads = ceilDiv(valueWidth / 4, teamOf(context).lanes);
+  const sharing = heads / kvHeads;
+  let group = sharing;
+  while (group > 1 && (sharing % group !== 0 || group * laneQuads > laneQuadsMax)) group--;
+  return group;
 }
 
 /** Teams that share a workgroup's keys; each needs room for what it finds. */

@@ -3,6 +3,7 @@
  * keys and values into the paged cache.
  */
 import { invariant } from "../errors.ts";
+import { floatBits } from "../math.ts";
 import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
@@ -24,9 +25,6 @@ export const ropeCacheKernel = defineKernel("rope_cache", {
   headWidth: u32,
   valueWidth: u32,
   queryStride: u32,
-  rotary: u32,
-  magnitude: f32,
-  epsilon: f32,
   temperature: f32,
   temperatureSpan: u32,
 });
@@ -43,11 +41,10 @@ export interface Rotation {
   readonly magnitude?: number;
 }
 
-export interface RopeCache extends Rotation {
-  /** [rowCapacity, heads, queryStride]; the first headWidth values are rotated in place. */
+/** Heads as their products left them, and what happens to them before attention. */
+export interface RotatedHeads extends Rotation {
+  /** [rowCapacity, heads, …], of which the first headWidth values of each head count. */
   readonly query: BufferSlice;
-  /** Values from one query head to the next; `headWidth` by default. */
-  readonly queryStride?: number;
   /**
    * [rowCapacity, kvHeads, headWidth]; nothing is stored without it: the layer reads the cache of
    * another.
@@ -63,6 +60,13 @@ export interface RopeCache extends Rotation {
   readonly normValue?: boolean;
   /** Of all norms. */
   readonly epsilon?: number;
+  readonly temperature?: Temperature | undefined;
+}
+
+/** Queries are rotated in place. */
+export interface RopeCache extends RotatedHeads {
+  /** Values from one query head to the next; `headWidth` by default. */
+  readonly queryStride?: number;
   /** [blocks, kvHeads, blockTokens, headWidth] halves. */
   readonly keyCache: BufferSlice;
   /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
@@ -73,8 +77,7 @@ export interface RopeCache extends Rotation {
   readonly kvHeads: number;
   readonly headWidth: number;
   /** `headWidth` by default. */
-  readonly valueWidth?: number;
-  readonly temperature?: Temperature | undefined;
+  readonly valueWidth?: number | undefined;
 }
 
 /** A query at position p grows by 1 + scale · ln(⌊p / span⌋ + 1). */
@@ -83,19 +86,15 @@ export interface Temperature {
   readonly span: number;
 }
 
-/** Invocations that rotate a head, where a team is no larger. */
-const workgroupMin = 32;
-
 export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { query, queryStride, rowCapacity } = checked(rope);
   const { key, value = key, keyCache, valueCache, frequencies, step, temperature } = rope;
-  const { queryNorm, keyNorm, normValue = false, epsilon = 0 } = rope;
-  const { heads, kvHeads, headWidth, valueWidth = headWidth, rotary, pairs, magnitude = 1 } = rope;
+  const { queryNorm, keyNorm, heads, kvHeads, headWidth, valueWidth = headWidth } = rope;
   const { reduction, lanes, subgroupSize } = teamOf(context);
-  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
-    constants: [Math.max(lanes, workgroupMin), ...flags.map(Number)],
+    // Like a team of `attention`, which may do this too and must round like it.
+    constants: [lanes, ...rotationConstants(rope)],
     subgroupSize,
     parameters: {
       query,
@@ -109,15 +108,19 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
       headWidth,
       valueWidth,
       queryStride,
-      rotary,
-      magnitude,
-      epsilon,
       temperature: temperature?.scale ?? 0,
       temperatureSpan: temperature?.span ?? 1,
     },
     groups: [rowCapacity, heads + (key === undefined ? 0 : 2 * kvHeads)],
     label: "rope and cache",
   });
+}
+
+/** The specialization constants that shaders/include/rope.glsl asks for. */
+export function rotationConstants(rope: Omit<RotatedHeads, "query" | "key" | "value">): number[] {
+  const { pairs, queryNorm, keyNorm, normValue = false, rotary, magnitude = 1, epsilon = 0 } = rope;
+  const flags = [pairs === "neighbours", queryNorm !== undefined, keyNorm !== undefined, normValue];
+  return [...flags.map(Number), rotary, floatBits(magnitude), floatBits(epsilon)];
 }
 
 function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } {

@@ -5,7 +5,7 @@
  * of each head, and a gate on its output.
  */
 import type { GgufFile } from "../gguf/file.ts";
-import { attention, attentionFloats, type AttentionShape } from "../kernels/attention.ts";
+import { attentionFloats, type AttentionShape } from "../kernels/attention.ts";
 import { embed } from "../kernels/embed.ts";
 import { experts, type ExpertWeights } from "../kernels/experts.ts";
 import { gatedDelta, gatedDeltaStateBytes } from "../kernels/gated-delta.ts";
@@ -14,7 +14,8 @@ import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { matmul } from "../kernels/matmul.ts";
 import { normedProducts, normedProductsFloats } from "../kernels/normed-products.ts";
-import { ropeCache, rotaryTurns } from "../kernels/rope-cache.ts";
+import { rotaryAttention } from "../kernels/rotary-attention.ts";
+import { rotaryTurns } from "../kernels/rope-cache.ts";
 import { shortConv, shortConvStateBytes } from "../kernels/short-conv.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { ConfigReader, type ModelConfig } from "./config.ts";
@@ -150,7 +151,6 @@ export class Qwen35 implements Model {
     const { rotary, pairs, magnitude } = this.#rope;
     const s = scratchOf(pass, this.scratch);
     const rows = { step, rowCapacity };
-    const shape = { heads, kvHeads, headWidth };
     normedProducts(context, {
       x: s.x,
       norm,
@@ -164,33 +164,29 @@ export class Qwen35 implements Model {
         { w: layer.value, y: s.value },
       ],
     });
-    const caches = cachesOf(pass, layer.cacheIndex);
-    ropeCache(context, {
-      query: s.query,
-      queryStride: 2 * headWidth,
-      key: s.key,
-      value: s.value,
-      queryNorm: layer.queryNorm,
-      keyNorm: layer.keyNorm,
-      epsilon,
-      ...caches,
-      frequencies: tableOf(pass, "frequencies"),
-      ...shape,
-      rotary,
-      pairs,
-      magnitude,
-      ...rows,
-    });
-    attention(context, {
+    rotaryAttention(context, {
       query: s.query,
       gated: true,
-      ...caches,
+      rope: {
+        key: s.key,
+        value: s.value,
+        queryNorm: layer.queryNorm,
+        keyNorm: layer.keyNorm,
+        epsilon,
+        frequencies: tableOf(pass, "frequencies"),
+        rotary,
+        pairs,
+        magnitude,
+      },
+      ...cachesOf(pass, layer.cacheIndex),
       result: s.attended,
       reader: layer.output,
       workspace,
       deterministic,
       parts: pass.attentionParts,
-      ...shape,
+      heads,
+      kvHeads,
+      headWidth,
       scale,
       ...rows,
     });

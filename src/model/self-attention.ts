@@ -3,10 +3,10 @@
  * decoders but a few have it, with what some of them add: norms of query and key heads, windows,
  * soft caps, sinks, a norm behind it.
  */
-import { attention } from "../kernels/attention.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { normedProducts } from "../kernels/normed-products.ts";
-import { ropeCache, type Rotation, type Temperature } from "../kernels/rope-cache.ts";
+import { rotaryAttention } from "../kernels/rotary-attention.ts";
+import type { Rotation, Temperature } from "../kernels/rope-cache.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { scratchSlice, cachesOf, type Pass } from "./model.ts";
 import { addBranch } from "./residual.ts";
@@ -118,39 +118,48 @@ export interface AttentionUse {
 
 /** x += Output · Attention(RoPE(Query · h), RoPE(Key · h), Value · h) with h = norm(x) */
 export function selfAttention(context: KernelContext, pass: Pass, use: AttentionUse): void {
-  const { layer, shape, window } = use;
-  const { heads, kvHeads, headWidth, epsilon, scale, cap } = shape;
+  const { layer, shape, window, rotation, temperature } = use;
+  const { heads, kvHeads, headWidth, epsilon, scale, cap, normValue = false } = shape;
+  const { workspace, deterministic, step, rowCapacity } = pass;
   const attended = scratchSlice(pass, "attended");
-  project(context, pass, use);
-  attention(context, {
-    query: scratchSlice(pass, "query"),
+  const { query, key, value } = project(context, pass, use);
+  const { output, queryNorm, keyNorm, sinks } = layer;
+  rotaryAttention(context, {
+    query,
+    rope: {
+      key,
+      value,
+      ...(rotation ?? { rotary: 0, pairs: "halves" }),
+      queryNorm,
+      keyNorm,
+      normValue,
+      epsilon,
+      temperature,
+    },
     ...cachesOf(pass, use.cache),
     result: attended,
-    reader: layer.output,
-    workspace: pass.workspace,
-    deterministic: pass.deterministic,
+    reader: output,
+    workspace,
+    deterministic,
     parts: pass.attentionParts,
-    step: pass.step,
-    rowCapacity: pass.rowCapacity,
+    step,
+    rowCapacity,
     heads,
     kvHeads,
     headWidth,
     scale,
     cap,
-    sinks: layer.sinks,
+    sinks,
     window,
   });
-  const { output: w, outputBias: bias, postNorm } = layer;
-  addBranch(context, pass, { w, bias, from: attended, postNorm, epsilon });
+  const { outputBias: bias, postNorm } = layer;
+  addBranch(context, pass, { w: output, bias, from: attended, postNorm, epsilon });
 }
 
-/** Queries in place, keys and values in the cache. */
-function project(context: KernelContext, pass: Pass, use: AttentionUse): void {
-  const { layer, shape, rotation, temperature } = use;
-  const { heads, kvHeads, headWidth, epsilon, normValue = false } = shape;
+/** Queries, keys and values of the normalized rows. */
+function project(context: KernelContext, pass: Pass, { layer, shape }: AttentionUse) {
   const { step, rowCapacity, workspace, deterministic } = pass;
-  const rows = { step, rowCapacity };
-  const query = scratchSlice(pass, "query");
+  const query = { w: layer.query, bias: layer.queryBias, y: scratchSlice(pass, "query") };
   const key = layer.key && { w: layer.key, bias: layer.keyBias, y: scratchSlice(pass, "key") };
   const value = layer.value && {
     w: layer.value,
@@ -160,30 +169,12 @@ function project(context: KernelContext, pass: Pass, use: AttentionUse): void {
   normedProducts(context, {
     x: scratchSlice(pass, "x"),
     norm: layer.norm,
-    epsilon,
+    epsilon: shape.epsilon,
     workspace,
     deterministic,
-    ...rows,
-    products: [
-      { w: layer.query, bias: layer.queryBias, y: query },
-      ...(key === undefined ? [] : [key]),
-      ...(value === undefined ? [] : [value]),
-    ],
+    step,
+    rowCapacity,
+    products: [query, ...(key ? [key] : []), ...(value ? [value] : [])],
   });
-  ropeCache(context, {
-    query,
-    key: key?.y,
-    value: (value ?? key)?.y,
-    ...cachesOf(pass, use.cache),
-    ...(rotation ?? { rotary: 0, pairs: "halves" }),
-    queryNorm: layer.queryNorm,
-    keyNorm: layer.keyNorm,
-    normValue,
-    epsilon,
-    temperature,
-    heads,
-    kvHeads,
-    headWidth,
-    ...rows,
-  });
+  return { query: query.y, key: key?.y, value: (value ?? key)?.y };
 }

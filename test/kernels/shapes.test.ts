@@ -251,7 +251,7 @@ describe("attention", () => {
     const wide = { heads: 4, kvHeads: 2, headWidth: 64 };
     const many = { heads: 8, kvHeads: 8, headWidth: 16 };
     expect(attentionPartBytes([])).toBe(0);
-    expect(attentionPartBytes([wide])).toBe(256 * 2 * (64 + 4) * 4 + 512 * 2 * 4);
+    expect(attentionPartBytes([wide])).toBe(256 * 2 * (64 + 4) * 4 + 512 * 4 * 4);
     expect(attentionPartBytes([wide, many])).toBe(256 * 2 * (64 + 4) * 4 + 512 * 8 * 4);
   });
 });

@@ -169,6 +169,6 @@ describe("what zinc cannot run is refused:", () => {
     const message = refusalOf({ architecture: "qwen3next", layers: 1 }, (tiny) =>
       tiny.matrix("blk.0.ssm_in.weight", 384, 96),
     );
-    expect(message).toContain("attn_qkv and attn_gate mixed in ssm_in");
+    expect(message).toContain("an early conversion that mixes attn_qkv and attn_gate in ssm_in");
   });
 });

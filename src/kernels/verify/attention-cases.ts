@@ -45,17 +45,17 @@ const teamInputs: readonly AttentionInput[] = [
   { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
 ];
 
-const kvHeads = 2;
+export const kvHeads = 2;
 const scale = 0.3;
 
 /** Any matrix that reads its activations as floats, or as codes. */
-const readers = {
+export const readers = {
   float: { name: "reader", dtype: "F32", rows: 1, columns: 1, planes: [] },
   int8: { name: "reader", dtype: "Q8_0", rows: 1, columns: 1, planes: [] },
 } as const satisfies Record<string, Matrix>;
 
 /** A cache of one sequence, [blocks, kvHeads, blockTokens, width], with its blocks in reverse. */
-class Cache {
+export class Cache {
   readonly halves: Uint16Array;
   readonly table: readonly number[];
   readonly #width: number;

@@ -12,6 +12,7 @@ import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { recurrentCases } from "./recurrent-cases.ts";
+import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
 import { Workbench } from "./workbench.ts";
@@ -20,6 +21,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...repackCases,
   ...layerCases,
   ...attentionCases,
+  ...rotaryAttentionCases,
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
