@@ -3,6 +3,7 @@ import { Answer } from "./answer.ts";
 import { ApiError, streamChat } from "./api.ts";
 import { readArchive, writeArchive } from "./archive.ts";
 import {
+  newId,
   newestLeaf,
   pathTo,
   titleOf,
@@ -11,7 +12,7 @@ import {
   type Messages,
 } from "./conversation.ts";
 import { requestBody } from "./prompt.ts";
-import { settings } from "./settings.ts";
+import { keepDraft, settings } from "./settings.ts";
 import { Storage } from "./storage.ts";
 import { Value } from "./value.ts";
 
@@ -156,6 +157,7 @@ export class Chats {
     const messages = this.messagesOf(id);
     this.conversations.update((all) => all.filter((one) => one.id !== id));
     if (this.current.get() === id) this.current.set(null);
+    keepDraft(id, "");
     await this.storage.remove(id);
     return async () => {
       if (conversation === undefined) return;
@@ -198,7 +200,7 @@ export class Chats {
   private begin(text: string): Conversation {
     const now = this.now();
     const conversation: Conversation = {
-      id: crypto.randomUUID(),
+      id: newId(),
       title: titleOf(text),
       system: settings.get().system,
       head: null,
@@ -218,7 +220,7 @@ export class Chats {
     content: string,
   ): Message {
     const fields = { parent, role, content, conversation: conversation.id, created: this.now() };
-    return { ...fields, id: crypto.randomUUID(), state: "done" };
+    return { ...fields, id: newId(), state: "done" };
   }
 
   /** Puts messages at the head, and an answer behind them. */

@@ -55,6 +55,13 @@ export interface Conversation {
 
 export type Messages = ReadonlyMap<string, Message>;
 
+/** 128 random bits; `randomUUID` is missing where the page comes without TLS from elsewhere. */
+export function newId(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))]
+    .map((byte) => byte.toString(16).padStart(2, "0"))
+    .join("");
+}
+
 /** From the first message to `head`. */
 export function pathTo(messages: Messages, head: string | null): Message[] {
   const path: Message[] = [];

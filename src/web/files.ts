@@ -9,14 +9,15 @@ export function download(name: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Undefined if the user chooses none. */
-export function chooseFile(accept: string): Promise<File | undefined> {
+/** Empty if the user chooses none; all kinds if `accept` is empty. */
+export function chooseFiles(accept: string, multiple: boolean): Promise<File[]> {
   return new Promise((resolve) => {
     const input = document.createElement("input");
     input.type = "file";
     input.accept = accept;
-    input.addEventListener("change", () => resolve(input.files?.[0]));
-    input.addEventListener("cancel", () => resolve(undefined));
+    input.multiple = multiple;
+    input.addEventListener("change", () => resolve([...(input.files ?? [])]));
+    input.addEventListener("cancel", () => resolve([]));
     input.click();
   });
 }
@@ -34,6 +35,32 @@ export async function copyText(text: string): Promise<boolean> {
     const isCopied = document.execCommand("copy");
     area.remove();
     return isCopied;
+  }
+}
+
+/** Larger ones are no part of a conversation. */
+const longestAttachment = 1_000_000;
+
+/**
+ * A text file as a part of a message: its name, and its text between fences that no fence inside of
+ * it ends. Throws an Error with a sentence for the user for files that are too large or no text.
+ */
+export async function readAttachment(file: File): Promise<string> {
+  if (file.size > longestAttachment) throw new Error(`“${file.name}” is larger than 1 MB.`);
+  const text = decodeText(await file.arrayBuffer());
+  if (text === undefined) throw new Error(`“${file.name}” is no text.`);
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([fence]) => fence.length));
+  const fence = "`".repeat(longest + 1);
+  const kind = /\.(\w+)$/.exec(file.name)?.[1] ?? "";
+  return `${file.name}:\n${fence}${kind}\n${text.replace(/\n$/, "")}\n${fence}\n`;
+}
+
+function decodeText(bytes: ArrayBuffer): string | undefined {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return text.includes("\0") ? undefined : text;
+  } catch {
+    return undefined;
   }
 }
 

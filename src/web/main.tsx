@@ -32,6 +32,12 @@ settings.watch(({ theme }) => {
   else document.documentElement.dataset["theme"] = theme;
 });
 
+// An answer that ended is news of the server: perhaps it is gone.
+chats.runs.watch((runs) => runs.size === 0 && void monitor.look());
+monitor.server.watch(({ state }) => {
+  if (state === "locked") notify("The server wants a key; it is entered in the settings (Alt S).");
+});
+
 function nameWindow(): void {
   const title = chats.conversation(chats.current.get())?.title;
   document.title = title === undefined ? "zinc" : `${title} · zinc`;

@@ -45,7 +45,7 @@ export class Monitor {
   start(wantsMetrics: () => boolean): void {
     const look = async () => {
       if (!document.hidden) await this.look();
-      const isCalm = this.server.get().state === "ready";
+      const isCalm = ["ready", "locked"].includes(this.server.get().state);
       setTimeout(look, isCalm ? calmIntervalMs : waitingIntervalMs);
     };
     const measure = async () => {

@@ -38,7 +38,6 @@ export function page(request: Request): Response | undefined {
     // Asked for anew each time, which costs a 304: a new zinc has a new page at once.
     "cache-control": "no-cache",
     "content-security-policy": policy,
-    "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",

@@ -45,7 +45,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await ask(page, "think about it");
     const fold = lastAnswer().locator(".reasoning");
     expect(await fold.getAttribute("open")).toBeNull();
-    expect(await fold.locator("summary").innerText()).toStartWith("Thought for ");
+    expect(await fold.locator("summary").innerText()).toStartWith("Thought ");
     await fold.locator("summary").click();
     expect(await fold.locator(".prose").innerText()).toBe("The user wants to know. So I weigh it.");
     await ask(page, "and now");
@@ -156,6 +156,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     fixture.setKey("secret");
     await page.reload();
     await page.getByRole("button", { name: /The server wants a key/ }).waitFor();
+    await page.getByText("it is entered in the settings").waitFor();
     await page.keyboard.press("Alt+KeyS");
     await page.fill("#api-key", "secret");
     await page.press("#api-key", "Tab");
@@ -266,6 +267,22 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.reload();
     await page.getByText("1 damaged record in the browser's storage is not shown.").waitFor();
     await page.getByTitle("a sound one").waitFor();
+  });
+
+  test("takes text files into the message, and says which are none", async () => {
+    const attach = async (name: string, buffer: Buffer) => {
+      const chooser = page.waitForEvent("filechooser");
+      await page.click("[aria-label='Attach text files']");
+      await (await chooser).setFiles({ name, mimeType: "text/plain", buffer });
+    };
+    await page.fill("#composer", "What is this?");
+    await attach("notes.md", Buffer.from("# Zinc\n```\ncode\n```\n"));
+    await eventually(async () => (await page.inputValue("#composer")).length > 20);
+    expect(await page.inputValue("#composer")).toBe(
+      "What is this?\n\nnotes.md:\n````md\n# Zinc\n```\ncode\n```\n````\n",
+    );
+    await attach("picture.png", Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]));
+    await page.getByText("“picture.png” is no text.").waitFor();
   });
 
   test("imports nothing from a file of another kind, and says so", async () => {

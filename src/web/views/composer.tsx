@@ -1,28 +1,25 @@
 /** Where the user writes. What is written survives a reload, and a server that is away. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { pathTo } from "../conversation.ts";
+import { chooseFiles, readAttachment } from "../files.ts";
+import { notify } from "../notices.ts";
 import { draftOf, keepDraft } from "../settings.ts";
 import { useValue } from "../value.ts";
 import { usePage } from "./context.ts";
-import { Icon } from "./icons.tsx";
+import { Icon, IconButton } from "./icons.tsx";
+
+type Area = RefObject<HTMLTextAreaElement | null>;
 
 export function Composer() {
   const { chats, show } = usePage();
   const current = useValue(chats.current);
   const isRunning = useValue(chats.runs).has(current ?? "");
   const area = useRef<HTMLTextAreaElement>(null);
-  const slot = current ?? "new";
-  const [text, setText] = useState(() => draftOf(slot));
-  useEffect(() => {
-    setText(draftOf(slot));
-    // On a touch screen the keyboard would cover what one came to read.
-    if (matchMedia("(pointer: fine)").matches) area.current?.focus();
-  }, [slot]);
-  const write = (next: string) => {
-    setText(next);
-    keepDraft(slot, next);
-  };
-  const submit = async () => {
+  const [text, write] = useDraft(current ?? "new", area);
+  const attach = useAttachments(area, write);
+  const submit = async (event: Event) => {
+    event.preventDefault();
     if (text.trim() === "" || isRunning) return;
     write("");
     const sent = chats.send(text);
@@ -31,22 +28,26 @@ export function Composer() {
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-      event.preventDefault();
-      void submit();
+      void submit(event);
     } else if (event.key === "ArrowUp" && text === "") {
       event.preventDefault();
       editLast();
     }
   };
+  const onPaste = (event: ClipboardEvent) => {
+    const files = [...(event.clipboardData?.files ?? [])];
+    if (files.length === 0) return;
+    event.preventDefault();
+    void attach(files);
+  };
   return (
-    <form
-      class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <form class="composer" onSubmit={(event) => void submit(event)}>
       <div class="sheet">
+        <IconButton
+          name="clip"
+          label="Attach text files"
+          onClick={() => void chooseFiles("", true).then(attach)}
+        />
         <textarea
           ref={area}
           id="composer"
@@ -58,6 +59,7 @@ export function Composer() {
           value={text}
           onInput={(event) => write(event.currentTarget.value)}
           onKeyDown={onKeyDown}
+          onPaste={onPaste}
         />
         <RoundButton
           isRunning={isRunning}
@@ -74,6 +76,55 @@ export function Composer() {
       </p>
     </form>
   );
+}
+
+/** What is being written in a conversation, and how to change it. */
+function useDraft(slot: string, area: Area): [string, (text: string) => void] {
+  const [text, setText] = useState(() => draftOf(slot));
+  useLayoutEffect(() => {
+    setText(draftOf(slot));
+    // On a touch screen the keyboard would cover what one came to read.
+    if (matchMedia("(pointer: fine)").matches) area.current?.focus();
+  }, [slot]);
+  const write = (next: string) => {
+    setText(next);
+    keepDraft(slot, next);
+  };
+  return [text, write];
+}
+
+/** How to put files behind what is written; they may also be dropped anywhere on the page. */
+function useAttachments(area: Area, write: (text: string) => void) {
+  const attach = async (files: readonly File[]) => {
+    const parts: string[] = [];
+    for (const file of files) {
+      try {
+        parts.push(await readAttachment(file));
+      } catch (error) {
+        notify(error instanceof Error ? error.message : String(error));
+      }
+    }
+    const { current } = area;
+    const written = current?.value.trimEnd() ?? "";
+    if (parts.length > 0) write([written, ...parts].filter(Boolean).join("\n\n"));
+    current?.focus();
+  };
+  useEffect(() => {
+    const allow = (event: DragEvent) => event.preventDefault();
+    const drop = (event: DragEvent) => {
+      const files = [...(event.dataTransfer?.files ?? [])];
+      if (files.length === 0) return;
+      event.preventDefault();
+      void attach(files);
+    };
+    addEventListener("dragover", allow);
+    addEventListener("drop", drop);
+    return () => {
+      removeEventListener("dragover", allow);
+      removeEventListener("drop", drop);
+    };
+  });
+  return attach;
 }
 
 /** Sends; while an answer is being made, stops it. */

@@ -8,6 +8,7 @@ const keys: readonly (readonly [string, string])[] = [
   ["Esc", "stop the answer, or close what is open"],
   ["↑ in an empty field", "edit your last message"],
   ["/", "go to the message field"],
+  ["Page ↑, Page ↓", "scroll what was said"],
   ["Alt ↑, Alt ↓", "go from turn to turn"],
   ["E, C, R on a turn", "edit, copy, regenerate"],
   ["←, → on a turn", "go from branch to branch"],

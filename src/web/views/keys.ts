@@ -34,6 +34,8 @@ export function useKeys(actions: KeyActions): void {
         };
       }
       if (event.key === "Escape" && !isPopoverOpen()) return escape;
+      const pages = { PageUp: -1, PageDown: 1 }[event.key];
+      if (pages !== undefined && !canScroll(event.target)) return () => turnPages(pages);
       if (isWriting(event.target) || event.ctrlKey || event.metaKey) return undefined;
       if (event.key === "/") return () => document.getElementById("composer")?.focus();
       return event.key === "?" ? actions.help : undefined;
@@ -56,6 +58,17 @@ export function useKeys(actions: KeyActions): void {
 function nextTheme(): void {
   const following = { system: "light", light: "dark", dark: "system" } as const;
   change({ theme: following[settings.get().theme] });
+}
+
+/** What is said is scrolled, wherever the focus is. */
+function turnPages(count: number): void {
+  const transcript = document.querySelector(".transcript");
+  transcript?.scrollBy({ top: count * 0.9 * transcript.clientHeight });
+}
+
+/** Has more in it than it shows, and no conversation around it. */
+function canScroll(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && target.scrollHeight > target.clientHeight + 1;
 }
 
 function isPopoverOpen(): boolean {

@@ -28,7 +28,7 @@ const Html = memo(
   function Html({ html }: { readonly html: TrustedHTML }) {
     return <div class="block" dangerouslySetInnerHTML={{ __html: html }} />;
   },
-  (a, b) => String(a.html) === String(b.html),
+  (a, b) => a.html === b.html || String(a.html) === String(b.html),
 );
 
 /** Each block of a growing answer is read aloud once it is complete. */

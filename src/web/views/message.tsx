@@ -1,6 +1,6 @@
 /** One turn of a conversation, with what can be done with it. */
 import { memo } from "preact/compat";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Run } from "../chats.ts";
 import type { Message } from "../conversation.ts";
 import { copyText } from "../files.ts";
@@ -62,7 +62,7 @@ function UserTurn({ message, siblings }: TurnProps) {
           <Editor message={message} onClose={close} />
         ) : (
           <>
-            <p class="words">{message.content}</p>
+            <Words text={message.content} />
             <footer>
               <Branches siblings={siblings} message={message} />
               <CopyButton text={message.content} />
@@ -75,11 +75,25 @@ function UserTurn({ message, siblings }: TurnProps) {
   );
 }
 
+/** From here on they get a scroll bar of their own. */
+const manyLines = 24;
+
+function Words({ text }: { readonly text: string }) {
+  const isLong = text.length > 80 * manyLines || text.split("\n").length > manyLines;
+  if (!isLong) return <p class="words">{text}</p>;
+  return (
+    <p class="words long" tabIndex={0} role="region" aria-label="Your message">
+      {text}
+    </p>
+  );
+}
+
 function Editor(props: { readonly message: Message; readonly onClose: () => void }) {
   const { message, onClose } = props;
   const { chats } = usePage();
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  // At once, so that what is typed next lands here.
+  useLayoutEffect(() => {
     const { current } = area;
     current?.focus();
     current?.setSelectionRange(current.value.length, current.value.length);
@@ -177,9 +191,10 @@ function Reasoning(props: { readonly message: Message; readonly isGrowing: boole
   const { message, isGrowing } = props;
   const isThinking = isGrowing && message.content === "" && message.toolCalls === undefined;
   const seconds = message.reasoningSeconds ?? 0;
+  const thought = seconds < 0.1 ? "Thought briefly" : `Thought for ${formatSeconds(seconds)}`;
   return (
     <details class="reasoning" open={isThinking}>
-      <summary>{isThinking ? "Thinking" : `Thought for ${formatSeconds(seconds)}`}</summary>
+      <summary>{isThinking ? "Thinking" : thought}</summary>
       <MarkdownView text={message.reasoning ?? ""} growing={isThinking} />
     </details>
   );
@@ -203,7 +218,7 @@ function Ending(props: { readonly message: Message; readonly onAgain: () => void
   const reasons = {
     stopped: "Stopped.",
     cut: "Cut at the limit of tokens.",
-    streaming: "Not finished: the page was closed meanwhile.",
+    streaming: "Not finished: the page was closed meanwhile, or another tab is at it.",
   };
   return <p class="ending">{reasons[state]}</p>;
 }

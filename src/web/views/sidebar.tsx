@@ -1,7 +1,7 @@
 /** The conversations: begin, find, open, name, keep and remove them. */
 import { useRef, useState } from "preact/hooks";
 import { groupsOf, type Conversation } from "../conversation.ts";
-import { archiveName, chooseFile, download } from "../files.ts";
+import { archiveName, chooseFiles, download } from "../files.ts";
 import { notify } from "../notices.ts";
 import { change, settings, type Theme } from "../settings.ts";
 import { useValue } from "../value.ts";
@@ -156,7 +156,7 @@ function Foot({ onHelp }: { readonly onHelp: () => void }) {
   const next = themes[(themes.indexOf(theme) + 1) % themes.length] ?? "system";
   const saveAll = async () => download(archiveName("zinc", new Date()), await chats.export());
   const load = async () => {
-    const file = await chooseFile(".json,application/json");
+    const [file] = await chooseFiles(".json,application/json", false);
     if (file === undefined) return;
     try {
       const count = await chats.import(await file.text());
