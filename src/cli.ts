@@ -28,6 +28,10 @@ const commands: CommandTable = {
     summary: "look at driver, device and model, and test them",
     load: async () => (await import("./cli/check.ts")).checkCommand,
   },
+  serve: {
+    summary: "serve the model over HTTP",
+    load: async () => (await import("./cli/serve.ts")).serveCommand,
+  },
   bench: {
     summary: "measure speed",
     load: async () => (await import("./cli/bench.ts")).benchCommand,

@@ -44,6 +44,11 @@ export class AnswerReader implements TokenReader<Part> {
     return this.#stops.stopped || this.#splitter.isComplete;
   }
 
+  /** The stop string that the answer ended at. */
+  get stopString(): string | undefined {
+    return this.#stops.matched;
+  }
+
   end(): Part[] {
     const rest = this.#stops.push(this.#decoder.flush()) + this.#stops.flush();
     return [...this.#split(rest), ...this.#collect(this.#splitter.end())];

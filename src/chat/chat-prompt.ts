@@ -1,5 +1,6 @@
 /** A conversation as the token ids that the model is fed, and how it makes the answer begin. */
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Segment } from "./jinja/text.ts";
 import { templateMessages, type ArgumentForm, type ChatMessage } from "./messages.ts";
 import { answerStart, type AnswerStart } from "./output/answer-start.ts";
 import type { OutputFormat } from "./output/format.ts";
@@ -15,6 +16,10 @@ export interface ChatRequest {
   readonly thinking?: Thinking | undefined;
   /** Further variables of the template. */
   readonly variables?: Readonly<Record<string, unknown>> | undefined;
+  /** What the answer begins with, so that the model goes on from there. */
+  readonly prefix?: string | undefined;
+  /** False leaves out what makes the model answer. */
+  readonly asks?: boolean | undefined;
 }
 
 export interface ChatPrompt {
@@ -35,12 +40,23 @@ export function chatPrompt(
   request: ChatRequest,
   now?: () => Date,
 ): ChatPrompt {
-  const segments = render(template, request, now);
+  const segments = renderChat(template, request, now);
   return { tokens: encodeSegments(tokenizer, segments), start: answerStart(output, segments) };
 }
 
-function render(template: ChatTemplate, request: ChatRequest, now?: () => Date) {
-  const { messages, tools, thinking = "auto", variables } = request;
+/** The text of a prompt, cut where its origin changes. Throws as `chatPrompt` does. */
+export function renderChat(
+  template: ChatTemplate,
+  request: ChatRequest,
+  now?: () => Date,
+): Segment[] {
+  const { prefix = "" } = request;
+  const segments = render(template, request, now);
+  return prefix === "" ? segments : [...segments, { text: prefix, special: false }];
+}
+
+function render(template: ChatTemplate, request: ChatRequest, now?: () => Date): Segment[] {
+  const { messages, tools, thinking = "auto", variables, asks = true } = request;
   const attempt = (form: ArgumentForm) =>
     template.renderSegments(
       {
@@ -48,7 +64,7 @@ function render(template: ChatTemplate, request: ChatRequest, now?: () => Date) 
         ...thinkingVariables(thinking),
         messages: templateMessages(messages, form),
         ...(tools !== undefined && tools.length > 0 && { tools }),
-        add_generation_prompt: true,
+        add_generation_prompt: asks,
       },
       now === undefined ? {} : { now },
     );

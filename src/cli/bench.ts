@@ -1,29 +1,36 @@
 /**
  * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
  */
-import type { Sequence } from "../engine/sequence.ts";
-import { seededRandom } from "../engine/sampler.ts";
-import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
 import { openModelFile, type LanguageModel } from "../index.ts";
 import { measureReadBandwidth } from "../kernels/bandwidth.ts";
+import { blockTokens } from "../kernels/step.ts";
 import { formatBytes } from "../math.ts";
 import { describeModel } from "../model/architectures.ts";
+import {
+  Measurement,
+  secondTurnTokens,
+  texts,
+  textTokens,
+  type DecodeRow,
+  type PrefillRow,
+  type ReuseRow,
+} from "./bench/measure.ts";
 import { command } from "./command.ts";
-import { integer, integers, type Values } from "./flag.ts";
+import { integer, integers, toggle, type Values } from "./flag.ts";
 import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
-import { Progress } from "./progress.ts";
 
 const flags = {
   ...modelFlags,
   promptTokens: integers("list", "lengths of the prompts to prefill (default 512)", 1),
   maxTokens: integer("n", "tokens to decode (default 128)", { min: 2 }, { alias: "n" }),
   depth: integers("list", "tokens in the cache before decoding (default 0)"),
-  streams: integers("list", "texts made at once; only 1 so far (default 1)", 1),
+  streams: integers("list", "texts made at once (default 1)", 1),
+  prefixReuse: toggle("also the second turn of a chat, with the first in the cache"),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -49,34 +56,47 @@ export const benchCommand = command({
   examples: {
     "zinc bench -m llama-3.1-8b": "the usual measure",
     "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
+    "zinc bench --streams 1,4,16": "several texts at once",
+    "zinc bench --prefix-reuse": "how soon the second turn of a chat begins",
   },
   environment: modelEnvironment,
   exitCodes: runExitCodes,
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
-    const { promptTokens = [512], maxTokens = 128, depth = [0], streams = [1] } = values;
-    if (streams.some((count) => count !== 1)) {
-      throw new UserError(
-        "usage",
-        `--streams ${streams.join()}: only one text is made at a time`,
-        "leave it out",
-      );
-    }
-    const ctx = Math.max(...promptTokens, ...depth.map((tokens) => tokens + maxTokens + 1));
-    await requireContext(values.model, ctx);
-    using model = await loadModel({ ...values, ctx });
-    const { prefill, decode, readBytesPerSecond } = await measure(model, values);
+    const sizes = sizesOf(values);
+    await requireContext(values.model, sizes.contextTokens);
+    using model = await loadModel({ ...values, ctx: sizes.contextTokens }, sizes);
+    requireRoom(model, sizes);
+    const results = await measure(model, values);
     const { name, driver } = model.engine.gpu.device.capabilities;
+    const { readBytesPerSecond, ...rows } = results;
     const report = {
       device: { name, driver: `${driver.name} ${driver.info}`, readGBs: readBytesPerSecond / 1e9 },
       model: { name: model.config.name, weightBytes: model.engine.plan.weightBytes },
-      prefill,
-      decode,
+      ...rows,
     };
     await writeOut(values.json === true ? `${JSON.stringify(report)}\n` : format(report));
   },
 });
+
+/** What the measurements need of the engine. */
+function sizesOf(values: Values<typeof flags>) {
+  const { promptTokens = [512], maxTokens = 128, depth = [0], streams = [1] } = values;
+  const { prefixReuse = false } = values;
+  const prompt = Math.max(...promptTokens);
+  const parallel = Math.max(...streams);
+  const text = textTokens(Math.max(...depth), parallel, maxTokens);
+  const chat = prefixReuse ? prompt + maxTokens + secondTurnTokens + 1 : 0;
+  return {
+    contextTokens: Math.max(prompt, chat, text),
+    // Texts share no blocks, and one more is copied where a prompt ends within a block.
+    cacheTokens: Math.max(prompt, chat + 2 * blockTokens, parallel * (text + 2 * blockTokens)),
+    parallel,
+    // The end of each prompt, and of a chat also the end of its answer.
+    checkpoints: prefixReuse || Math.max(...depth) > 0 ? 2 * parallel + 6 : 0,
+  };
+}
 
 /** Loading would say so, too, and advise a flag that this command does not have. */
 async function requireContext(path: string | undefined, tokens: number): Promise<void> {
@@ -90,113 +110,35 @@ async function requireContext(path: string | undefined, tokens: number): Promise
   );
 }
 
-async function measure(
-  model: LanguageModel,
-  { promptTokens = [512], maxTokens = 128, depth: depths = [0], repeats = 3 }: Values<typeof flags>,
-) {
-  const readBytesPerSecond = measureReadBandwidth(model.engine.gpu);
-  using bench = new Bench(model, maxTokens, repeats);
+/** Texts that had to wait for each other would measure something else. */
+function requireRoom({ engine }: LanguageModel, sizes: ReturnType<typeof sizesOf>): void {
+  const { sequenceCapacity, cacheTokens } = engine.plan;
+  if (sequenceCapacity >= sizes.parallel && cacheTokens >= sizes.cacheTokens) return;
+  throw new UserError(
+    "memory",
+    `there is room for ${texts(sequenceCapacity)} and ${cacheTokens} tokens, ` +
+      `and this needs ${sizes.parallel} and ${sizes.cacheTokens}`,
+    "choose smaller numbers for --streams or --depth",
+  );
+}
+
+async function measure({ engine }: LanguageModel, values: Values<typeof flags>) {
+  const { promptTokens = [512], maxTokens = 128, repeats = 3, prefixReuse = false } = values;
+  const { depth: depths = [0], streams = [1] } = values;
+  const readBytesPerSecond = measureReadBandwidth(engine.gpu);
+  const options = { steps: maxTokens, repeats, readBytesPerSecond };
+  using measurement = new Measurement(engine, options);
   const prefill: PrefillRow[] = [];
-  for (const tokens of promptTokens) prefill.push(await bench.prefill(tokens));
+  for (const tokens of promptTokens) prefill.push(await measurement.prefill(tokens));
   const decode: DecodeRow[] = [];
-  for (const depth of depths) decode.push(await bench.decode(depth, readBytesPerSecond));
-  return { prefill, decode, readBytesPerSecond };
-}
-
-type PrefillRow = Awaited<ReturnType<Bench["prefill"]>>;
-type DecodeRow = Awaited<ReturnType<Bench["decode"]>>;
-
-class Bench implements Disposable {
-  readonly #model: LanguageModel;
-  readonly #maxTokens: number;
-  readonly #repeats: number;
-  readonly #progress = new Progress("bench");
-  readonly #random = seededRandom(1);
-
-  constructor(model: LanguageModel, maxTokens: number, repeats: number) {
-    this.#model = model;
-    this.#maxTokens = maxTokens;
-    this.#repeats = repeats;
+  for (const depth of depths) {
+    for (const count of streams) decode.push(await measurement.decode(depth, count));
   }
-
-  async prefill(tokens: number) {
-    const speeds = await this.#repeat(`prefill ${tokens}`, (sequence) => {
-      const prompt = this.#tokens(tokens);
-      const started = performance.now();
-      this.#model.engine.append(sequence, prompt);
-      return tokens / ((performance.now() - started) / 1000);
-    });
-    return { tokens, tokS: median(speeds) };
+  const reuse: ReuseRow[] = [];
+  if (prefixReuse) {
+    for (const tokens of promptTokens) reuse.push(await measurement.reuse(tokens));
   }
-
-  async decode(depth: number, readBytesPerSecond: number) {
-    const { engine } = this.#model;
-    const runs = await this.#repeat(`decode at ${depth}`, (sequence) => {
-      if (depth > 0) engine.append(sequence, this.#tokens(depth));
-      const steps = this.#tokens(this.#maxTokens + 1);
-      let [hostMs, gpuMs, submits] = [0, 0, 0];
-      // The first token of a stream is not counted.
-      engine.append(sequence, steps.slice(0, 1));
-      const started = performance.now();
-      for (const token of steps.slice(1)) {
-        engine.append(sequence, [token]);
-        hostMs += engine.lastStep?.hostMs ?? 0;
-        gpuMs += engine.lastStep?.gpuMs ?? 0;
-        submits += engine.lastStep?.submits ?? 0;
-      }
-      const ms = performance.now() - started;
-      return { ms, hostMs, gpuMs, submits };
-    });
-    const count = this.#maxTokens;
-    const tokS = count / (median(runs.map(({ ms }) => ms)) / 1000);
-    const bytesPerStep =
-      engine.model.stepBytes +
-      engine.plan.stateBytes +
-      (depth + count / 2) * engine.plan.cacheBytesPerToken;
-    const share = (tokS * bytesPerStep) / readBytesPerSecond;
-    return {
-      depth,
-      streams: 1,
-      tokS,
-      submitsPerStep: median(runs.map(({ submits }) => submits)) / count,
-      dispatchesPerStep: engine.lastStep?.dispatches ?? 0,
-      barriersPerStep: engine.lastStep?.barriers ?? 0,
-      hostMsPerStep: median(runs.map(({ hostMs }) => hostMs)) / count,
-      gpuMsPerStep: median(runs.map(({ gpuMs }) => gpuMs)) / count,
-      bytesPerStep,
-      // More than all of it means that weights came from a cache: no statement about the memory.
-      roofline: share <= 1 ? share : null,
-    };
-  }
-
-  [Symbol.dispose](): void {
-    this.#progress.clear();
-  }
-
-  /** Once to warm up, then the repetitions that count, each on an empty cache. */
-  async #repeat<T>(label: string, run: (sequence: Sequence) => T): Promise<T[]> {
-    const { engine } = this.#model;
-    const results: T[] = [];
-    for (let i = 0; i <= this.#repeats; i++) {
-      this.#progress.step(i, this.#repeats, label);
-      await nextTurn();
-      const sequence = engine.createSequence();
-      const result = run(sequence);
-      engine.release(sequence);
-      if (i > 0) results.push(result);
-    }
-    return results;
-  }
-
-  #tokens(count: number): number[] {
-    const { vocabularySize } = this.#model.config;
-    return Array.from({ length: count }, () => Math.floor(this.#random() * vocabularySize));
-  }
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  return { prefill, decode, ...(prefixReuse && { prefixReuse: reuse }), readBytesPerSecond };
 }
 
 interface Report {
@@ -204,23 +146,39 @@ interface Report {
   readonly model: { readonly name: string; readonly weightBytes: number };
   readonly prefill: readonly PrefillRow[];
   readonly decode: readonly DecodeRow[];
+  readonly prefixReuse?: readonly ReuseRow[];
 }
 
-function format({ device, model, prefill, decode }: Report): string {
+function format({ device, model, prefill, decode, prefixReuse = [] }: Report): string {
   const lines = [
     `${device.name} (${device.driver}), reads ${device.readGBs.toFixed(1)} GB/s`,
     `${model.name}, ${formatBytes(model.weightBytes)} of weights`,
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
-    ...decode.map((row) => {
-      const floor =
-        row.roofline === null ? "from cache" : `${(row.roofline * 100).toFixed(1)}% of the floor`;
-      return (
-        `decode at depth ${row.depth}: ${row.tokS.toFixed(1)} tok/s (${floor}), ` +
-        `${row.gpuMsPerStep.toFixed(3)} ms GPU and ${row.hostMsPerStep.toFixed(3)} ms host ` +
-        `a step, ${row.submitsPerStep} submit, ${row.dispatchesPerStep} dispatches, ` +
-        `${row.barriersPerStep} barriers`
-      );
-    }),
+    ...decode.map(formatDecode),
+    ...prefixReuse.map(formatReuse),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+function formatDecode(row: DecodeRow): string {
+  const { depth, streams, tokS } = row;
+  const floor =
+    row.roofline === null ? "from cache" : `${(row.roofline * 100).toFixed(1)}% of the floor`;
+  const each = streams === 1 ? "" : `, ${(tokS / streams).toFixed(1)} each`;
+  return (
+    `decode at depth ${depth}, ${texts(streams)}: ${tokS.toFixed(1)} tok/s${each} (${floor}), ` +
+    `${row.gpuMsPerStep.toFixed(3)} ms GPU and ${row.hostMsPerStep.toFixed(3)} ms host ` +
+    `a step, ${Number(row.submitsPerStep.toFixed(2))} submit, ` +
+    `${row.dispatchesPerStep} dispatches, ${row.barriersPerStep} barriers`
+  );
+}
+
+function formatReuse(row: ReuseRow): string {
+  const { tokens, answerTokens, cachedTokens, newTokens, firstMs, secondMs, share } = row;
+  return (
+    `chat of ${tokens} tokens: first token after ${firstMs.toFixed(0)} ms; second turn, behind ` +
+    `an answer of ${answerTokens}, after ${secondMs.toFixed(0)} ms ` +
+    `(${(share * 100).toFixed(1)}%), ` +
+    `${cachedTokens} tokens from the cache and ${newTokens} computed`
+  );
 }

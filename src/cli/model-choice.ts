@@ -3,6 +3,7 @@
  * else the one inside zinc.
  */
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { UserError } from "../errors.ts";
 import { configFolder, modelsFolder } from "../paths.ts";
 import { readActive } from "../store/active-model.ts";
@@ -21,6 +22,14 @@ export function chooseModel(given: string | undefined): string | undefined {
   if (model !== undefined) return model.path;
   if (existsSync(given)) return given;
   throw unknownModel(given);
+}
+
+/** What the model in a file is called: as a managed model, else like its file. */
+export function nameOfModel(path: string | undefined): string {
+  if (path === undefined) return builtinName;
+  const folder = modelsFolder();
+  const managed = folder === undefined ? undefined : new ModelStore(folder).findByPath(path);
+  return managed?.name ?? basename(path).replace(/(-\d{5}-of-\d{5})?\.gguf$/i, "");
 }
 
 /** The managed models. Throws a "failed" error where no home folder is known. */

@@ -12,6 +12,7 @@ import type { ProfileLine } from "../vulkan/profiler.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
+import { bucketOf } from "./programs.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
 import { Scheduler, type SchedulerStats } from "./scheduler.ts";
@@ -61,7 +62,8 @@ export class Engine {
     const blockCount = cacheBlockCount(plan.cacheTokens);
     const scheduler = new Scheduler({ ...plan, blockCount, checkpointInterval, pipelined: false });
     const most = plan.rowCapacity;
-    const least = Math.max(rowsLeast, plan.sequenceCapacity);
+    // Who prefills while all others decode gets some rows, too.
+    const least = bucketOf(plan.sequenceCapacity - 1 + rowsLeast);
     const isCpu = gpu.device.capabilities.kind === "cpu";
     // A processor has no watchdog.
     const prefillBudget = isCpu

@@ -18,8 +18,8 @@ const depthMax = 16;
 
 /**
  * The shape with halves as operands and floats as sums that products use; undefined without one.
- * Of several the one nearest to a square of 16, which every vendor has tuned. Drivers bind shapes to
- * the smallest subgroup where there are several.
+ * Of several the one nearest to a square of 16, which every vendor has tuned. Drivers bind shapes
+ * to the smallest subgroup where there are several.
  */
 export function matrixUnitsOf(capabilities: Capabilities): MatrixUnits | undefined {
   const { cooperativeMatrices, features, subgroup } = capabilities;

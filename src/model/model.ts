@@ -39,8 +39,8 @@ export interface Pass {
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
   /**
-   * Recurrent state by name (`Model.states`), each [sequenceCapacity, its floats]. Nobody clears
-   * it: a sequence whose row has position 0 begins without a past.
+   * Recurrent state by name (`Model.states`), each [sequenceCapacity or more, its floats]. Nobody
+   * clears it: a sequence whose row has position 0 begins without a past.
    */
   readonly states: Readonly<Record<string, BufferSlice>>;
   /** Small tables that the model computed (`Model.tables`), by name. */

@@ -9,6 +9,7 @@ import { logitsCommand } from "../../src/cli/logits.ts";
 import { modelCommand } from "../../src/cli/model.ts";
 import { perplexityCommand } from "../../src/cli/perplexity.ts";
 import { runCommand } from "../../src/cli/run.ts";
+import { serveCommand } from "../../src/cli/serve.ts";
 import { templateCommand } from "../../src/cli/template.ts";
 import { tokenizeCommand } from "../../src/cli/tokenize.ts";
 import { verifyCommand } from "../../src/cli/verify.ts";
@@ -26,6 +27,7 @@ const own = [
   modelCommand,
   perplexityCommand,
   runCommand,
+  serveCommand,
   templateCommand,
   tokenizeCommand,
   verifyCommand,
@@ -45,7 +47,7 @@ export const commands: readonly Command[] = [...own, completionCommand(table), .
 export function shellWords(line: string): string[] {
   const [, own = ""] = /\bzinc (.+)/.exec(line) ?? [];
   const words: readonly string[] = own.match(/"[^"]*"|[^\s)]+/g) ?? [];
-  const end = words.findIndex((word) => /^[|<>]$/.test(word));
+  const end = words.findIndex((word) => /^\d?[|<>]$/.test(word));
   return words.slice(0, end < 0 ? undefined : end).map((word) => word.replaceAll('"', ""));
 }
 

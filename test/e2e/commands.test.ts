@@ -146,13 +146,27 @@ describe.skipIf(noDriver !== undefined)("bench", () => {
     expect(report.decode[0]?.["roofline"]).toBeLessThanOrEqual(1);
   });
 
+  test("measures texts side by side, and the second turn of a chat", async () => {
+    const args = ["bench", "-p", "40", "-n", "3", "-r", "1", "--streams", "2,3", "--depth", "33"];
+    expect(await json<object>([...args, "--prefix-reuse", "--json"])).toMatchObject({
+      decode: [
+        { depth: 33, streams: 2, tokS: isNumber },
+        { depth: 33, streams: 3, tokS: isNumber },
+      ],
+      // The last token of an answer is not fed before there is a second turn.
+      prefixReuse: [
+        { tokens: 40, answerTokens: 3, cachedTokens: 42, newTokens: 65, firstMs: isNumber },
+      ],
+    });
+  });
+
   test("prints a line for each measurement without --json", async () => {
     const out = await answer(["bench", "-p", "4", "-n", "2", "-r", "1"]);
     const [device, model, prefill, decode] = out.split("\n");
     expect(device).toMatch(/ reads [\d.]+ GB\/s$/);
     expect(model).toMatch(/^Spark Llama, [\d.]+ MB of weights$/);
     expect(prefill).toMatch(/^prefill 4 tokens: [\d.]+ tok\/s$/);
-    expect(decode).toMatch(/^decode at depth 0: [\d.]+ tok\/s \(.+\), [\d.]+ ms GPU and /);
+    expect(decode).toMatch(/^decode at depth 0, 1 text: [\d.]+ tok\/s \(.+\), [\d.]+ ms GPU and /);
   });
 });
 

@@ -133,7 +133,6 @@ describe("a mistyped line", () => {
     [["model", "a.gguf"], 'unknown action "a.gguf"; write zinc model info a.gguf'],
     [["logits"], "no tokens are given; write --tokens 1,2,3"],
     [["perplexity"], "no text is given; write -f FILE"],
-    [["bench", "--streams", "2"], "--streams 2: only one text is made at a time; leave it out"],
     [
       ["bench", "-p", "4000"],
       "this needs a context of 4000 tokens and Spark Llama has 2048; " +

@@ -1,6 +1,6 @@
 /**
- * Texts that share an engine: what each gets is what it gets alone. On the model inside zinc, and on
- * the hybrid of ../shared where that folder is.
+ * Texts that share an engine: what each gets is what it gets alone. On the model inside zinc, and
+ * on the hybrid of ../shared where that folder is.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
@@ -97,7 +97,7 @@ describe.each(families)("with %s", (_name, path) => {
     let engine: Engine;
 
     beforeAll(async () => {
-      // Four of 80 tokens do not fit the cache.
+      // Three of 105 tokens do not fit the cache.
       const options = { parallel: 4, contextTokens: 320, cacheTokens: 320, deterministic: true };
       engine = await loadEngine(path, options);
     });
@@ -105,9 +105,9 @@ describe.each(families)("with %s", (_name, path) => {
     afterAll(() => engine.close());
 
     test("preempts when its cache is full, and nobody notices", async () => {
-      const greedy = Array.from({ length: 6 }, (_unused, i) => ({
+      const greedy = Array.from({ length: 4 }, (_unused, i) => ({
         prompt: prompt(40 + i, 100 + i),
-        maxTokens: 40,
+        maxTokens: 60,
       }));
       const alone = await oneByOne(engine, greedy);
       const before = engine.stats.totals.preemptions;
@@ -139,7 +139,7 @@ describe.each(families)("with %s", (_name, path) => {
       });
       await record(engine, ask(10));
       const warm = await record(engine, ask(11));
-      // In whole blocks: what is left over is little, and recurrent state is kept at ends of blocks.
+      // In whole blocks: what is left over is little, and state is kept at ends of blocks.
       expect(warm.cachedTokens).toBe(160);
       const [cold] = await oneByOne(engine, [ask(11)]);
       expect(warm).toEqual({ ...cold, cachedTokens: 160 } as Recording);

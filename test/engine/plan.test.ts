@@ -167,6 +167,49 @@ describe("a wish beyond the model", () => {
   });
 });
 
+describe("several texts side by side", () => {
+  const device = deviceWith(8e9);
+  const recurrent = { ...model, states: { memory: 100 * mebibyte } } as unknown as Model;
+
+  test("share a cache with a moderate context for each, where there is room", () => {
+    const tokensFor = (parallel: number) => planMemory(device, model, { parallel }).cacheTokens;
+    expect([1, 2, 8].map(tokensFor)).toEqual([4096, 8192, 32768]);
+    const { cacheTokens } = planMemory(deviceWithCache(5000 * perToken), model, { parallel: 8 });
+    expect(cacheTokens).toBe(4992);
+  });
+
+  test("share what was asked for, but never less than one text may have", () => {
+    const wishes = { parallel: 8, contextTokens: 100 };
+    const tokensFor = (cacheTokens: number) =>
+      planMemory(device, model, { ...wishes, cacheTokens }).cacheTokens;
+    expect([1, 200, 300].map(tokensFor)).toEqual([128, 224, 320]);
+  });
+
+  test("have an output each", () => {
+    const wide = { ...model, config: { ...model.config, vocabularySize: 5_000_000 } };
+    const plan = planMemory(deviceWith(80e9), wide as unknown as Model, { parallel: 32 });
+    expect([plan.sequenceCapacity, plan.outputCapacity]).toEqual([32, 32]);
+  });
+
+  test("have state each, and some is kept of texts that are complete", () => {
+    const plan = planMemory(deviceWith(80e9), recurrent, { parallel: 8 });
+    expect([plan.sequenceCapacity, plan.checkpointCapacity]).toEqual([8, 22]);
+    expect(plan.stateBytesPerSequence).toBe(100 * mebibyte);
+    expect(plan.stateBytes).toBe(30 * 100 * mebibyte);
+    expect(planMemory(deviceWith(80e9), recurrent, { checkpoints: 0 }).stateBytes).toBe(
+      100 * mebibyte,
+    );
+    expect(planMemory(device, model).checkpointCapacity).toBeUndefined();
+  });
+
+  test("are fewer where their state would take more than a quarter of the memory", () => {
+    const plan = planMemory(deviceWith(4e9), recurrent, { parallel: 32 });
+    expect([plan.sequenceCapacity, plan.checkpointCapacity]).toEqual([8, 0]);
+    const one = planMemory(deviceWith(900 * mebibyte), recurrent, { parallel: 32 });
+    expect([one.sequenceCapacity, one.checkpointCapacity]).toEqual([1, 0]);
+  });
+});
+
 describe("activations", () => {
   test("have room for every name that the model gave, for the logits and for attention", () => {
     const pieces = new Map(
@@ -177,7 +220,7 @@ describe("activations", () => {
     }
     expect(pieces.get("logits")).toBe(8 * 40 * 4);
     // 256 workgroups of two heads, each with its sum, maximum and total; a counter a row and head.
-    expect(pieces.get("attention parts")).toBe(256 * 2 * (16 + 4) * 4 + 512 * 2 * 4);
+    expect(pieces.get("attention parts")).toBe(256 * 2 * (16 + 4) * 4 + 512 * 4 * 4);
   });
 
   test("hold logits of at most 64 MB at once, but always of eight rows", () => {

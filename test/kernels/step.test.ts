@@ -12,7 +12,8 @@ describe("the step buffer", () => {
     const words = new Uint32Array(stepBytes(shape) / 4);
     writeStep(words, shape, [row(7, 40, 1), row(8, 41, 1)], [1]);
     writeBlockTable(words, shape, 0, [9]);
-    writeBlockTable(words, shape, 1, [5, 6, 4, 3]);
+    writeBlockTable(words, shape, 1, [5, 6, 1]);
+    writeBlockTable(words, shape, 1, [4, 3], 2);
     expect([...words]).toEqual(
       [
         // Rows, outputs, row capacity, table stride, runs.
@@ -48,9 +49,9 @@ describe("the step buffer", () => {
     const four = Array.from({ length: 4 }, () => row(0, 0, 0));
     expect(() => writeStep(words, shape, four, [])).toThrow(new InvariantError("4 rows in a step"));
     expect(() => writeStep(words, shape, [], [0, 0, 0, 0])).toThrow(InvariantError);
-    expect(() => writeBlockTable(words, shape, 0, [1, 2, 3, 4, 5])).toThrow(
-      new InvariantError("5 blocks in a table of 4"),
-    );
+    const refusal = new InvariantError("5 blocks in a table of 4");
+    expect(() => writeBlockTable(words, shape, 0, [1, 2, 3, 4, 5])).toThrow(refusal);
+    expect(() => writeBlockTable(words, shape, 0, [5], 4)).toThrow(refusal);
   });
 });
 
