@@ -10,6 +10,7 @@ import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { gated } from "./gated-mask.ts";
 import { Refusal } from "./problem.ts";
 import type { Finish, LogprobEntry, Piece, TokenLogprob, Work } from "./protocol.ts";
 import type { MadeToken, ScoredToken, TokenMask, TokenSource } from "./token-source.ts";
@@ -47,12 +48,14 @@ export class AnswerStream {
   constructor(model: ServedModel, work: Work, mask: TokenMask | undefined) {
     this.#model = model;
     this.#work = work;
-    this.#mask = mask;
     this.#sampling = completeSampling(work.sampling);
     requireTokens(model, this.#sampling.logitBias.keys(), "logit_bias");
-    this.#frame = work.shape?.type === "call" ? callFrame(model) : noFrame;
     const encoded = encodePrompt(model, work);
     const { start } = encoded;
+    const isCall = work.shape?.type === "call";
+    this.#frame = isCall ? callFrame(model, start) : noFrame;
+    const isGated = mask !== undefined && !isCall;
+    this.#mask = isGated ? gated(mask, model.tokenizer, start, model.chat?.output) : mask;
     const tokens = [...encoded.tokens, ...this.#frame.before];
     requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
@@ -163,7 +166,7 @@ export class AnswerStream {
 const noFrame = { before: [], behind: [] };
 
 /** Throws a `Refusal` for a model of which it is not known how it writes calls. */
-function callFrame({ tokenizer, chat }: ServedModel) {
+function callFrame({ tokenizer, chat }: ServedModel, start: AnswerStart | undefined) {
   if (chat === undefined || !canForceCalls(chat.template)) {
     throw new Refusal({
       kind: "usage",
@@ -174,7 +177,9 @@ function callFrame({ tokenizer, chat }: ServedModel) {
     });
   }
   const encode = (text: string) => tokenizer.encode(text, { special: true });
-  return { before: encode(callOpening), behind: encode(callClosing) };
+  // A thought that the prompt has begun is over.
+  const close = start?.thought === undefined ? "" : `${start.thought.close}\n\n`;
+  return { before: encode(close + callOpening), behind: encode(callClosing) };
 }
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

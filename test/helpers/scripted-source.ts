@@ -16,6 +16,8 @@ export class ScriptedSource implements TokenSource {
   prefillMs = 0;
   /** Requests in the order in which their turn came. */
   readonly begun: TokenRequest[] = [];
+  /** Tokens that a mask would not have let through. */
+  readonly forbidden: number[] = [];
   /** Texts that are being made. */
   activeCount = 0;
   /** Thrown instead of the token with this number. */
@@ -56,6 +58,9 @@ export class ScriptedSource implements TokenSource {
       if (this.failure?.at === i) throw this.failure.error;
       if (i >= maxTokens) return "length";
       if (endTokens.has(token)) return "stop";
+      if (mask && (((mask.allowed[token >> 5] ?? 0) >> (token & 31)) & 1) === 0) {
+        this.forbidden.push(token);
+      }
       await mask?.accept(token);
       const top = [token, token + 1, token + 2].map((id, rank) => ({
         token: id,

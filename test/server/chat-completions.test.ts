@@ -288,6 +288,27 @@ describe("thoughts", () => {
     expect(stream).toMatchObject({ content: "Hello!", reasoning: "It is a greeting." });
   });
 
+  test("may come before an answer that has a shape, which begins behind them", async () => {
+    source.forbidden.length = 0;
+    const schema = { type: "object", properties: { a: { type: "boolean" } }, required: ["a"] };
+    const format = { type: "json_schema" as const, json_schema: { name: "a", schema } };
+    const script = 'Yes or no?\n</think>{"a": true}';
+    const { message } = await answer(script, { ...thinking, response_format: format });
+    expect(message).toMatchObject({ content: '{"a": true}', reasoning_content: "Yes or no?" });
+    expect(source.forbidden).toEqual([]);
+    await answer("Yes.\n</think>Yes.", { ...thinking, response_format: format });
+    expect(source.forbidden.length).toBeGreaterThan(0);
+  });
+
+  test("are over before a call that is forced", async () => {
+    source.forbidden.length = 0;
+    const script = '{"name": "get_time", "arguments": {}}';
+    const wish = { ...thinking, tools, tool_choice: "required" as const };
+    const { message } = await answer(script, wish);
+    expect(message.tool_calls).toHaveLength(1);
+    expect(source.forbidden).toEqual([]);
+  });
+
   test("are switched off by reasoning_effort none", async () => {
     const { usage } = await answer("Hello!", { reasoning_effort: "none" });
     expect(usage?.prompt_tokens).toBeGreaterThan(9);
