@@ -131,8 +131,8 @@ export function experts(context: KernelContext, args: Experts): void {
     ...rows,
   });
   if (shared === undefined) return;
-  const product = { w: shared.down, x: s.sharedGate, activation: "float", y } as const;
-  matmul(context, { ...product, accumulate: true, deterministic, ...rows });
+  const product = { w: shared.down, x: s.sharedGate, activation: "float", consumes: true } as const;
+  matmul(context, { ...product, y, accumulate: true, deterministic, ...rows });
 }
 
 /** What experts read, and the router's logits. */

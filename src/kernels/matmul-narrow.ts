@@ -31,7 +31,7 @@ export interface NarrowTuning {
 }
 
 /** Rows of activations up to which it is chosen, in whole fragments. */
-export const narrowRowsMax = 64;
+const narrowRowsMax = 64;
 
 /** Whether the rows are whole fragments: they are read without looking. */
 export function isNarrow({ columns }: MatrixUnits, rowCapacity: number): boolean {
