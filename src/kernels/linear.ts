@@ -133,7 +133,7 @@ function outputOf(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows:
 }
 
 /** Values that one invocation reads at once (UNIT_VALUES of shaders/include/quant). */
-function unitValues(dtype: DType): number {
+export function unitValues(dtype: DType): number {
   const { blockValues } = blockFormats[dtype];
   if (blockValues === 1) return 8;
   return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
