@@ -242,8 +242,8 @@ export class Qwen35 implements Model {
     });
     const [x, heads] = [s.recalled, valueHeads];
     gatedNorm(context, { x, weight: layer.norm, gate: s.gate, y: x, heads, epsilon, ...rows });
-    const product = { w: layer.output, x, activation: "float", y: s.x, accumulate: true } as const;
-    matmul(context, { ...product, deterministic, ...rows });
+    const product = { w: layer.output, x, activation: "float", consumes: true } as const;
+    matmul(context, { ...product, y: s.x, accumulate: true, deterministic, ...rows });
   }
 
   /** x += Down · (silu(Gate · h) ⊙ (Up · h)) with h = norm(x), once or for chosen experts. */

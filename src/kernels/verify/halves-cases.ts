@@ -21,16 +21,14 @@ const epsilon = 1e-5;
 /** Half a unit in the last place of 1, relative to uniform values of which a third are zeros. */
 const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
 
-/** Where the values of a quad lie. */
-const quadOrder = [0, 2, 1, 3];
-
 /** The values that rows of halves stand for. */
 function readHalves(bench: Workbench, y: BufferSlice, rows: number, width: number): Float32Array {
   const floats = bench.read(y, rows * width);
   const halves = new Uint16Array(floats.buffer);
   return Float32Array.from({ length: rows * width }, (_, i) => {
     const [row, column] = [Math.floor(i / width), i % width];
-    const at = column - (column % 4) + (quadOrder[column % 4] ?? 0);
+    // Those of a quad lie in the order 0 2 1 3.
+    const at = [column, column + 1, column - 1, column][column % 4] ?? 0;
     const step = floats[row * width + width / 2] ?? Number.NaN;
     return halfToFloat(halves[2 * row * width + at] ?? 0) * step;
   });
@@ -169,7 +167,7 @@ function productCase(dtype: DType, input: ProductInput): VerifyCase {
       const step = uploadStep(bench, plainRows(isBare ? capacity : columns), { capacity, outputs });
       bench.run((context) => {
         const units = matrixUnitsOf(context.capabilities);
-        invariant(units !== undefined, "no matrix units");
+        invariant(units !== undefined, "a case that needs matrix units runs without");
         const shared = { x: source, step, rowCapacity: capacity };
         halve(context, { ...shared, y: source, width });
         input.record(context, units, {
