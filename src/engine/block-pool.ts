@@ -22,7 +22,7 @@ export class BlockPool {
 
   referencesOf(block: number): number {
     const count = this.#references[block];
-    invariant(count !== undefined, `there is no block ${block}`);
+    if (count === undefined) invariant(false, `there is no block ${block}`);
     return count;
   }
 

@@ -49,7 +49,9 @@ export class ClientLedger {
 
   #accountOf(client: string): Account {
     const account = this.#accounts.get(client);
-    invariant(account !== undefined && account.openCount > 0, `${client} has nothing open`);
+    if (account === undefined || account.openCount === 0) {
+      invariant(false, `${client} has nothing open`);
+    }
     return account;
   }
 

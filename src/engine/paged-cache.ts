@@ -121,8 +121,9 @@ export class PagedCache {
     const { blocks, length } = residence;
     for (let i = Math.floor(length / blockTokens); i * blockTokens < length + count; i++) {
       const block = blocks[i];
-      invariant(block !== undefined, `position ${i * blockTokens} has no block`);
-      invariant(!this.#pool.isShared(block), `block ${block} is shared and would be written`);
+      if (block === undefined) invariant(false, `position ${i * blockTokens} has no block`);
+      const isShared = this.#pool.isShared(block);
+      if (isShared) invariant(false, `block ${block} is shared and would be written`);
     }
     residence.length += count;
   }

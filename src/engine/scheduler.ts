@@ -83,7 +83,7 @@ export class Scheduler {
   readonly #totals: SchedulerTotals = { rows: 0, discarded: 0, cached: 0, preemptions: 0 };
   #nextId = 0;
   /** Of the step that is being planned. */
-  #shares = new Map<TokenStream, Share>();
+  readonly #shares = new Map<TokenStream, Share>();
   #rowsLeft = 0;
 
   constructor(limits: SchedulerLimits) {
@@ -153,10 +153,10 @@ export class Scheduler {
    * earlier step is complete.
    */
   plan(rowBudget: number): StepPlan | undefined {
-    invariant(rowBudget >= this.#limits.sequenceCapacity, `a budget of ${rowBudget} rows`);
+    if (rowBudget < this.#limits.sequenceCapacity) invariant(false, `${rowBudget} rows`);
     if (this.#flights.length >= (this.#limits.pipelined ? 2 : 1)) return undefined;
     for (;;) {
-      this.#shares = new Map();
+      this.#shares.clear();
       this.#rowsLeft = rowBudget;
       this.#shareRows();
       if (this.#shares.size > 0) return this.#launch([...this.#shares.values()]);
@@ -171,7 +171,7 @@ export class Scheduler {
   complete(plan: StepPlan, outcomes: readonly Outcome[]): Progress[] {
     const flight = this.#flights.shift();
     invariant(flight?.plan === plan, "steps are completed in the order of their plans");
-    invariant(outcomes.length === flight.outputs.length, `${outcomes.length} outcomes`);
+    invariant(outcomes.length === flight.outputs.length, "an outcome of each output");
     return outcomes.flatMap((outcome, i) => {
       const share = flight.outputs[i];
       invariant(share !== undefined, "an outcome of nothing");
@@ -204,7 +204,7 @@ export class Scheduler {
 
   /** Decoding comes first, so that its pace does not depend on prompts. */
   #shareRows(): void {
-    for (const stream of [...this.#running.values()].toSorted((a, b) => a.id - b.id)) {
+    for (const stream of this.#runningByAge()) {
       if (stream.isDecoding && this.#canStep(stream)) this.#decode(stream);
     }
     this.#admit();
@@ -213,6 +213,11 @@ export class Scheduler {
 
   #canStep({ isHeld, madeCount, maxTokens, length }: TokenStream): boolean {
     return !isHeld && madeCount < maxTokens && length <= this.#limits.contextTokens;
+  }
+
+  #runningByAge(): Iterable<TokenStream> {
+    if (this.#running.size < 2) return this.#running.values();
+    return [...this.#running.values()].toSorted((a, b) => a.id - b.id);
   }
 
   #decode(stream: TokenStream): void {
@@ -228,6 +233,7 @@ export class Scheduler {
 
   /** Lets texts in while there are slots and all of their tokens fit. */
   #admit(): void {
+    if (this.#waiting.size === 0) return;
     for (let slot = this.#freeSlots.at(-1); slot !== undefined; slot = this.#freeSlots.at(-1)) {
       const ready = [...this.#waiting.values()].filter(isReady);
       const stream = this.#order.nextWaiting(ready, this.#running.values());
@@ -258,7 +264,7 @@ export class Scheduler {
         open.add(stream);
       }
     }
-    while (this.#rowsLeft > 0) {
+    while (this.#rowsLeft > 0 && open.size > 0) {
       const stream = this.#order.nextPrefill(open);
       if (stream === undefined) return;
       if (!this.#prefillQuantum(stream)) open.delete(stream);

@@ -6,6 +6,7 @@ import type { Runner } from "../../src/engine/runner.ts";
 import { Scheduler } from "../../src/engine/scheduler.ts";
 import type { StepWork } from "../../src/engine/step-plan.ts";
 import { TokenLoop } from "../../src/engine/token-loop.ts";
+import { nextTurn } from "../../src/engine/turn.ts";
 
 const vocabularySize = 4;
 const budget = () =>
@@ -115,7 +116,7 @@ describe("a reader", () => {
     const text = loop.generate(request([1, 1, 1, 1], { signal: controller.signal }));
     expect((await text.next()).value).toBe(1);
     // The loop runs ahead of its reader.
-    await Bun.sleep(5);
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
     controller.abort();
     expect(await read(text)).toBe("cancelled");
     expect(scheduler.stats.runningCount).toBe(0);
