@@ -24,13 +24,13 @@ const commands: CommandTable = {
     summary: "hold a conversation",
     load: async () => (await import("./cli/chat.ts")).chatCommand,
   },
+  serve: {
+    summary: "serve APIs and a page to chat over HTTP",
+    load: async () => (await import("./cli/serve.ts")).serveCommand,
+  },
   check: {
     summary: "look at driver, device and model, and test them",
     load: async () => (await import("./cli/check.ts")).checkCommand,
-  },
-  serve: {
-    summary: "serve the model over HTTP",
-    load: async () => (await import("./cli/serve.ts")).serveCommand,
   },
   bench: {
     summary: "measure speed",
@@ -119,6 +119,7 @@ function help(): string {
     '  zinc -m model.gguf --prompt "Hello"    complete a prompt',
     '  zinc --prompt "Hello"                  the same with the small model inside zinc',
     "  zinc chat                              hold a conversation",
+    "  zinc serve --open                      chat in a browser, and serve programs",
     "  zinc --check                           is everything as it should be?",
     "",
     "Commands, each with --help:",

@@ -22,9 +22,10 @@ export interface StepStats {
   readonly dispatches: number;
   readonly barriers: number;
   /** Time in which the host was busy and did not wait. */
-  readonly hostMs: number;
+  hostMs: number;
   /** Time in which it waited. */
   readonly waitMs: number;
+  /** Read from the device when it is asked for, so ask before the next step. */
   readonly gpuMs: number;
 }
 
@@ -38,7 +39,7 @@ export class Runner {
   readonly #stepWords: Uint32Array;
   readonly #logits: Float32Array;
   #lastPass: RecordedPass | undefined;
-  lastStep: StepStats | undefined;
+  #lastStep: StepStats | undefined;
 
   constructor(
     gpu: Gpu,
@@ -79,7 +80,7 @@ export class Runner {
     timeline.wait(submission);
     const done = performance.now();
     this.#lastPass = pass;
-    this.lastStep = {
+    this.#lastStep = {
       rows: rows.length,
       outputs: outputRows.length,
       submits: 1 + copySubmits,
@@ -87,9 +88,15 @@ export class Runner {
       barriers: pass.program.barrierCount,
       hostMs: submitted - started,
       waitMs: done - submitted,
-      gpuMs: pass.timer.milliseconds(),
+      get gpuMs() {
+        return pass.timer.milliseconds();
+      },
     };
     return this.#logits.subarray(0, outputRows.length * this.#vocabularySize);
+  }
+
+  get lastStep(): StepStats | undefined {
+    return this.#lastStep;
   }
 
   /** Time of each kind of dispatch in the last step, if profiling. */

@@ -100,9 +100,9 @@ export class TokenLoop {
     const { lastStep } = runner;
     if (lastStep === undefined) return true;
     budget.observe(lastStep.rows, lastStep.waitMs);
-    const hostMs = performance.now() - started - lastStep.waitMs;
-    runner.lastStep = { ...lastStep, hostMs };
-    this.onStep?.(runner.lastStep);
+    // What was done with the logits counts, too.
+    lastStep.hostMs = performance.now() - started - lastStep.waitMs;
+    this.onStep?.(lastStep);
     return true;
   }
 

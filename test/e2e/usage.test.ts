@@ -24,11 +24,13 @@ describe("help and version", () => {
         zinc -m model.gguf --prompt "Hello"    complete a prompt
         zinc --prompt "Hello"                  the same with the small model inside zinc
         zinc chat                              hold a conversation
+        zinc serve --open                      chat in a browser, and serve programs
         zinc --check                           is everything as it should be?
 
       Commands, each with --help:
         run         complete one prompt
         chat        hold a conversation
+        serve       serve APIs and a page to chat over HTTP
         check       look at driver, device and model, and test them
         bench       measure speed
         verify      check every kernel on this device

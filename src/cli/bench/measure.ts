@@ -129,7 +129,7 @@ export class Measurement implements Disposable {
       if (begun < streams) return;
       ended = performance.now();
       if (started === 0) started = ended;
-      else steps.push(stats);
+      else steps.push({ ...stats });
       if (steps.length === count) enough.abort();
     };
     const onPrefill = () => {

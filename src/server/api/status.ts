@@ -34,6 +34,7 @@ function describeModel({ options, host, startedS }: Service) {
     created: startedS,
     owned_by: "zinc",
     ...(host.facts && {
+      context_length: host.facts.contextTokens,
       meta: {
         name: host.facts.name,
         architecture: host.facts.architecture,
