@@ -133,6 +133,8 @@ export class Generation implements AsyncIterable<string> {
       if (piece !== "") yield piece;
       if (stops.stopped) break;
     }
+    // Tokens are made ahead of their reader: not behind a stop string.
+    await loop.return("stop");
     const end = performance.now();
     const rest = stops.push(decoder?.flush() ?? "") + stops.flush();
     text += rest;
