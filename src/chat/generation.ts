@@ -119,6 +119,8 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
       tokens.push(next.value);
       yield* reader.push(next.value);
     }
+    // Tokens are made ahead of their reader: not behind a stop string.
+    await loop.return("stop");
     const end = performance.now();
     const rest = reader.end();
     const { answer } = reader;
