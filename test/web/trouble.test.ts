@@ -269,6 +269,16 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.getByTitle("a sound one").waitFor();
   });
 
+  test("says when the browser's storage is full, and goes on", async () => {
+    const cdp = await page.context().newCDPSession(page);
+    const { origin } = new URL(fixture.url);
+    await cdp.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 1 });
+    await ask(page, `cut ${"long ".repeat(30_000)}`);
+    await page.getByText("The browser's storage is full").waitFor();
+    expect(await lastAnswer().locator(".prose").innerText()).toBe("As long as");
+    await cdp.send("Storage.overrideQuotaForOrigin", { origin });
+  });
+
   test("takes text files into the message, and says which are none", async () => {
     const attach = async (name: string, buffer: Buffer) => {
       const chooser = page.waitForEvent("filechooser");
