@@ -270,13 +270,15 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
   });
 
   test("says when the browser's storage is full, and goes on", async () => {
-    const cdp = await page.context().newCDPSession(page);
-    const { origin } = new URL(fixture.url);
-    await cdp.send("Storage.overrideQuotaForOrigin", { origin, quotaSize: 1 });
-    await ask(page, `cut ${"long ".repeat(30_000)}`);
+    await page.evaluate(() => {
+      IDBObjectStore.prototype.put = () => {
+        throw new DOMException("no room", "QuotaExceededError");
+      };
+    });
+    await ask(page, "hello");
     await page.getByText("The browser's storage is full").waitFor();
-    expect(await lastAnswer().locator(".prose").innerText()).toBe("As long as");
-    await cdp.send("Storage.overrideQuotaForOrigin", { origin });
+    expect(await lastAnswer().locator(".prose").innerText()).toBe("Answer 1 to “hello”.");
+    expect(visitor.errors).toEqual([]);
   });
 
   test("takes text files into the message, and says which are none", async () => {
