@@ -269,6 +269,18 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.getByTitle("a sound one").waitFor();
   });
 
+  test("says when the browser's storage is full, and goes on", async () => {
+    await page.evaluate(() => {
+      IDBObjectStore.prototype.put = () => {
+        throw new DOMException("no room", "QuotaExceededError");
+      };
+    });
+    await ask(page, "hello");
+    await page.getByText("The browser's storage is full").waitFor();
+    expect(await lastAnswer().locator(".prose").innerText()).toBe("Answer 1 to “hello”.");
+    expect(visitor.errors).toEqual([]);
+  });
+
   test("takes text files into the message, and says which are none", async () => {
     const attach = async (name: string, buffer: Buffer) => {
       const chooser = page.waitForEvent("filechooser");
