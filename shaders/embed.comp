@@ -11,6 +11,7 @@ layout(push_constant, std430) uniform Parameters {
     Weights table;  // [vocabulary, width]
     Float4sOut x;   // [rows, width]
     Step step_;
+    Uints latest;   // [sequences]: tokens that the sampler chose, for rows that ask for theirs
     uint width;
     float scale;
 };
@@ -18,7 +19,9 @@ layout(push_constant, std430) uniform Parameters {
 void main() {
     const uint row = gl_WorkGroupID.x;
     if (row >= step_.rowCount) return;
-    const uint firstBlock = stepToken(step_, row) * (width / BLOCK_VALUES);
+    uint token = stepToken(step_, row);
+    if (token == LATEST_TOKEN) token = latest.at[stepSequence(step_, row)];
+    const uint firstBlock = token * (width / BLOCK_VALUES);
     for (uint u = gl_LocalInvocationID.x; u < width / UNIT_VALUES; u += gl_WorkGroupSize.x) {
         const uint block = u / BLOCK_UNITS;
         const uint unit = u % BLOCK_UNITS;

@@ -11,6 +11,9 @@ layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer St
                        // each; then the block tables
 };
 
+// Stands for the token that was chosen last for the row's sequence; the host may not know it yet.
+const uint LATEST_TOKEN = 0xFFFFFFFF;
+
 uint stepToken(Step s, uint row) { return s.data[row]; }
 uint stepPosition(Step s, uint row) { return s.data[s.rowCapacity + row]; }
 uint stepSequence(Step s, uint row) { return s.data[2 * s.rowCapacity + row]; }

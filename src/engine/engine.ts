@@ -60,7 +60,8 @@ export class Engine {
     this.#groups = memory.groups;
     const runner = new Runner(gpu, model, plan, memory, { deterministic, profile });
     const blockCount = cacheBlockCount(plan.cacheTokens);
-    const scheduler = new Scheduler({ ...plan, blockCount, checkpointInterval, pipelined: false });
+    const limits = { ...plan, blockCount, checkpointInterval };
+    const scheduler = new Scheduler({ ...limits, pipelined: !profile });
     const most = plan.rowCapacity;
     // Who prefills while all others decode gets some rows, too.
     const least = bucketOf(plan.sequenceCapacity - 1 + rowsLeast);

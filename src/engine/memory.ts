@@ -3,6 +3,7 @@
  * the step buffer, the read-back.
  */
 import { invariant } from "../errors.ts";
+import { samplingBytes } from "../kernels/sample.ts";
 import { stepBytes, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
@@ -15,7 +16,7 @@ import {
   statePieces,
   type MemoryPlan,
 } from "./plan.ts";
-import type { PassMemory } from "./programs.ts";
+import { stepsInFlight, type PassMemory } from "./programs.ts";
 
 export interface EngineMemory extends PassMemory {
   readonly groups: readonly MemoryGroup[];
@@ -47,21 +48,37 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
     const shape = { rowCapacity, sequenceCapacity, tableStride: cacheBlockCount(contextTokens) };
-    const [step] = allocate(
-      "step",
-      [{ label: "step", byteSize: stepBytes(shape) }],
-      "the step buffer",
-    );
+    const inFlight = (label: string, byteSize: number) =>
+      Array.from({ length: stepsInFlight }, (_unused, i) => ({ label: `${label} ${i}`, byteSize }));
+    const written = [
+      ...inFlight("step", stepBytes(shape)),
+      ...inFlight("sampling", samplingBytes(outputCapacity)),
+    ];
+    const inputs = allocate("step", written, "the step buffers");
     const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
-    const [readback] = allocate("readback", [{ label: "logits", byteSize: logitsBytes }], "logits");
+    const read = [
+      { label: "logits", byteSize: logitsBytes },
+      ...inFlight("tokens", outputCapacity * 4),
+    ];
+    const [readback, ...tokens] = allocate("readback", read, "logits and tokens");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
     const layerCount = model.cache.layers.length;
     const attentionParts = present(named.get("attention parts"));
-    gpu.run("counters", (program) => program.fill(attentionParts));
+    const samplingScratch = present(named.get("sampling"));
+    gpu.run("counters", (program) => {
+      program.fill(attentionParts);
+      program.fill(samplingScratch);
+    });
     return {
       groups,
       shape,
-      step: present(step),
+      flights: tokens.map((slice, i) => ({
+        step: present(inputs[i]),
+        samplings: present(inputs[stepsInFlight + i]),
+        tokens: slice,
+      })),
+      latest: present(named.get("latest tokens")),
+      samplingScratch,
       scratch: Object.fromEntries(
         Object.keys(model.scratch).map((name) => [name, present(named.get(name))]),
       ),

@@ -4,6 +4,7 @@
  */
 import { UserError } from "../errors.ts";
 import { attentionPartBytes } from "../kernels/attention.ts";
+import { sampleScratchBytes } from "../kernels/sample.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
 import type { Model } from "../model/model.ts";
@@ -164,7 +165,7 @@ export function cachePieces({ cache }: Model, cacheTokens: number): Piece[] {
   );
 }
 
-/** Activations by name, then the logits, then room for unfinished attention. */
+/** Activations by name, then the logits, then room for attention and sampling. */
 export function activationPieces(
   model: Model,
   rowCapacity: number,
@@ -178,6 +179,12 @@ export function activationPieces(
     { label: "workspace", byteSize: rowCapacity * model.workspace * 4 },
     { label: "logits", byteSize: outputCapacity * model.config.vocabularySize * 4 },
     { label: "attention parts", byteSize: attentionPartBytes(model.attentions) },
+    {
+      label: "sampling",
+      byteSize: sampleScratchBytes(outputCapacity, model.config.vocabularySize),
+    },
+    // One for each sequence, of which there are no more than outputs.
+    { label: "latest tokens", byteSize: outputCapacity * 4 },
   ];
 }
 

@@ -1,14 +1,30 @@
 /** The recorded forward passes of a model: one for each bucket of rows, made when first needed. */
 import { invariant } from "../errors.ts";
+import { sample } from "../kernels/sample.ts";
 import type { Model } from "../model/model.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
 
+/** Steps that are under way at the same time, at most. */
+export const stepsInFlight = 2;
+
+/** What a step under way has for itself. */
+export interface FlightMemory {
+  readonly step: BufferSlice;
+  /** How its outputs are to be sampled. */
+  readonly samplings: BufferSlice;
+  /** Where the host reads the tokens that the device chose. */
+  readonly tokens: BufferSlice;
+}
+
 /** What all programs of an engine share. */
 export interface PassMemory {
-  readonly step: BufferSlice;
+  readonly flights: readonly FlightMemory[];
+  /** The token that the device chose last for each sequence. */
+  readonly latest: BufferSlice;
+  readonly samplingScratch: BufferSlice;
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   readonly workspace: BufferSlice;
   readonly keyCaches: readonly BufferSlice[];
@@ -21,6 +37,16 @@ export interface PassMemory {
   readonly readback: BufferSlice;
   readonly contextTokens: number;
   readonly sequenceCapacity: number;
+}
+
+/** Which of the recorded passes a step wants. */
+export interface PassKey {
+  /** The number of its flight memory. */
+  readonly flight: number;
+  readonly rowCapacity: number;
+  readonly outputCapacity: number;
+  /** The device chooses the tokens; else the logits are the host's to read. */
+  readonly samples: boolean;
 }
 
 export interface RecordedPass {
@@ -57,12 +83,13 @@ export class Programs {
   }
 
   /** The pass for up to `rowCapacity` rows, of which up to `outputCapacity` give logits. */
-  get(rowCapacity: number, outputCapacity: number): RecordedPass {
-    const key = `${rowCapacity} ${outputCapacity}`;
-    const known = this.#recorded.get(key);
+  get(key: PassKey): RecordedPass {
+    const { flight, rowCapacity, outputCapacity, samples } = key;
+    const name = `${flight} ${rowCapacity} ${outputCapacity} ${samples}`;
+    const known = this.#recorded.get(name);
     if (known !== undefined) return known;
-    const pass = this.#record(rowCapacity, outputCapacity);
-    this.#recorded.set(key, pass);
+    const pass = this.#record(key);
+    this.#recorded.set(name, pass);
     return pass;
   }
 
@@ -80,10 +107,12 @@ export class Programs {
     this.#recorded.clear();
   }
 
-  #record(rowCapacity: number, outputCapacity: number): RecordedPass {
+  #record({ flight, rowCapacity, outputCapacity, samples }: PassKey): RecordedPass {
     const { device, pipelines } = this.#gpu;
     const { deterministic, profile } = this.#options;
-    const { logits, readback, ...memory } = this.#memory;
+    const { logits, readback, flights, samplingScratch: scratch, ...memory } = this.#memory;
+    const own = flights[flight];
+    invariant(own !== undefined, `flight ${flight}`);
     const timer = new ProgramTimer(device);
     const profiler = profile ? new Profiler(device) : undefined;
     const label = `${rowCapacity} rows of ${this.#model.config.name}`;
@@ -91,17 +120,20 @@ export class Programs {
     const logitsBytes = outputCapacity * this.#model.config.vocabularySize * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
-    this.#model.record(
-      { program, pipelines, capabilities: device.capabilities },
-      {
-        ...memory,
-        rowCapacity,
-        outputCapacity,
-        deterministic,
-        logits: written,
-      },
-    );
-    if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
+    const context = { program, pipelines, capabilities: device.capabilities };
+    this.#model.record(context, {
+      ...memory,
+      step: own.step,
+      rowCapacity,
+      outputCapacity,
+      deterministic,
+      logits: written,
+    });
+    if (samples) {
+      const { vocabularySize: vocabulary } = this.#model.config;
+      const { latest } = memory;
+      sample(context, { logits: written, ...own, scratch, latest, outputCapacity, vocabulary });
+    } else if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
     return { program: program.seal(), rowCapacity, outputCapacity, timer, profiler };
   }
 }

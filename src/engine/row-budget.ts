@@ -26,9 +26,14 @@ export class RowBudget {
     return this.#rows;
   }
 
+  /** Only such steps tell anything. */
+  isFull(rowCount: number): boolean {
+    return rowCount >= this.#rows;
+  }
+
   observe(rowCount: number, milliseconds: number): void {
     const { least, most, growMs, shrinkMs } = this.#limits;
-    if (rowCount < this.#rows) return;
+    if (!this.isFull(rowCount)) return;
     if (milliseconds < growMs) this.#rows = Math.min(this.#rows * 2, most);
     if (milliseconds > shrinkMs) this.#rows = Math.max(Math.floor(this.#rows / 2), least);
   }

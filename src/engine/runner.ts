@@ -1,14 +1,17 @@
 /**
  * Runs steps on the device: writes what changes, submits the recorded program for so many rows,
- * waits. It does as it is told and knows no texts.
+ * and tells what came of it. Two steps may be under way. It does as it is told and knows no texts.
  */
+import { invariant } from "../errors.ts";
+import { canSample, writeSamplings, type OutputSampling } from "../kernels/sample.ts";
 import { writeBlockTable, writeStep, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
-import { hostBytes } from "../vulkan/buffer.ts";
+import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
 import { CacheCopier } from "./cache-copier.ts";
 import type { EngineMemory } from "./memory.ts";
+import type { TableChange } from "./paged-cache.ts";
 import { cacheBlockCount, type MemoryPlan } from "./plan.ts";
 import { bucketOf, Programs, type ProgramOptions, type RecordedPass } from "./programs.ts";
 import type { StepWork } from "./step-plan.ts";
@@ -29,6 +32,28 @@ export interface StepStats {
   readonly gpuMs: number;
 }
 
+/** A step under way. */
+export interface Flight {
+  readonly pass: RecordedPass;
+  readonly rows: number;
+  readonly outputs: number;
+  readonly submits: number;
+  readonly submission: number;
+  /** The number of its memory. */
+  readonly index: number;
+  readonly hostMs: number;
+}
+
+/** What a step uses alone, as the host sees it. */
+interface FlightView {
+  readonly step: Uint32Array;
+  readonly samplings: Uint8Array;
+  readonly tokens: Uint32Array;
+  /** Changes of the block tables that its step buffer has not seen. */
+  tables: TableChange[];
+  submission: number;
+}
+
 export class Runner {
   readonly #gpu: Gpu;
   readonly #plan: MemoryPlan;
@@ -36,8 +61,10 @@ export class Runner {
   readonly #programs: Programs;
   readonly #copier: CacheCopier;
   readonly #shape: StepShape;
-  readonly #stepWords: Uint32Array;
+  readonly #flights: readonly FlightView[];
   readonly #logits: Float32Array;
+  /** Of `#flights`, the one that the next step takes. */
+  #next = 0;
   #lastPass: RecordedPass | undefined;
   #lastStep: StepStats | undefined;
 
@@ -57,42 +84,95 @@ export class Runner {
     const stateCount = sequenceCapacity + checkpointCapacity;
     this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount });
     this.#shape = memory.shape;
-    const step = hostBytes(memory.step);
-    this.#stepWords = new Uint32Array(step.buffer, step.byteOffset, step.byteLength / 4);
+    this.#flights = memory.flights.map(({ step, samplings, tokens }) => ({
+      step: words(step),
+      samplings: hostBytes(samplings),
+      tokens: words(tokens),
+      tables: [],
+      submission: 0,
+    }));
     const logits = hostBytes(memory.readback);
     this.#logits = new Float32Array(logits.buffer, logits.byteOffset, logits.byteLength / 4);
   }
 
+  /** Whether the device can choose tokens of this vocabulary. */
+  get canSample(): boolean {
+    return canSample(this.#vocabularySize);
+  }
+
   /**
-   * The logits of the rows that have an output, in order: [outputs, vocabularySize], valid until
-   * the next step. `started` is when the host began to work on the step.
+   * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
+   * is when the host began to work on it.
    */
-  run({ copies, tables, rows, outputRows }: StepWork, started = performance.now()): Float32Array {
-    const pass = this.#passFor(rows.length, outputRows.length);
-    const copySubmits = this.#copier.submit(copies);
-    for (const { slot, from, blocks } of tables) {
-      writeBlockTable(this.#stepWords, this.#shape, slot, blocks, from);
-    }
-    writeStep(this.#stepWords, this.#shape, rows, outputRows);
+  launch(
+    { copies, tables, rows, outputRows }: StepWork,
+    samplings?: readonly OutputSampling[],
+    started = performance.now(),
+  ): Flight {
     const { timeline } = this.#gpu;
-    const submission = timeline.submit(pass.program.commands, pass.program.label);
-    const submitted = performance.now();
-    timeline.wait(submission);
-    const done = performance.now();
-    this.#lastPass = pass;
-    this.#lastStep = {
+    const index = this.#next;
+    const view = this.#flights[index];
+    invariant(view !== undefined, `flight ${index}`);
+    this.#next = (index + 1) % this.#flights.length;
+    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+    const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
+    timeline.wait(view.submission);
+    if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
+    const copySubmits = this.#copier.submit(copies);
+    for (const { slot, from, blocks } of view.tables) {
+      writeBlockTable(view.step, this.#shape, slot, blocks, from);
+    }
+    view.tables = [];
+    writeStep(view.step, this.#shape, rows, outputRows);
+    if (samplings !== undefined) writeSamplings(view.samplings, pass.outputCapacity, samplings);
+    view.submission = timeline.submit(pass.program.commands, pass.program.label);
+    return {
+      pass,
       rows: rows.length,
       outputs: outputRows.length,
       submits: 1 + copySubmits,
+      submission: view.submission,
+      index,
+      hostMs: performance.now() - started,
+    };
+  }
+
+  /** Waits for a step; the oldest first. */
+  land({ pass, rows, outputs, submits, submission, hostMs }: Flight): void {
+    const started = performance.now();
+    this.#gpu.timeline.wait(submission);
+    this.#lastPass = pass;
+    this.#lastStep = {
+      rows,
+      outputs,
+      submits,
       dispatches: pass.program.dispatchCount,
       barriers: pass.program.barrierCount,
-      hostMs: submitted - started,
-      waitMs: done - submitted,
+      hostMs,
+      waitMs: performance.now() - started,
       get gpuMs() {
         return pass.timer.milliseconds();
       },
     };
-    return this.#logits.subarray(0, outputRows.length * this.#vocabularySize);
+  }
+
+  /** The tokens that the device chose in a step that landed, valid until the second step from it. */
+  tokensOf({ index, outputs }: Flight): Uint32Array {
+    const view = this.#flights[index];
+    invariant(view !== undefined, `flight ${index}`);
+    return view.tokens.subarray(0, outputs);
+  }
+
+  /** The logits of a step that landed: [outputs, vocabularySize], valid until the next step. */
+  logitsOf({ outputs }: Flight): Float32Array {
+    return this.#logits.subarray(0, outputs * this.#vocabularySize);
+  }
+
+  /** A step from its beginning to its end: the logits of its outputs. */
+  run(work: StepWork, started = performance.now()): Float32Array {
+    const flight = this.launch(work, undefined, started);
+    this.land(flight);
+    return this.logitsOf(flight);
   }
 
   get lastStep(): StepStats | undefined {
@@ -109,9 +189,14 @@ export class Runner {
     this.#copier.free();
   }
 
-  #passFor(rowCount: number, outputCount: number): RecordedPass {
+  #passFor(flight: number, rows: number, outputs: number, samples: boolean): RecordedPass {
     const outputCapacity =
-      outputCount <= 1 ? outputCount : Math.min(bucketOf(outputCount), this.#plan.outputCapacity);
-    return this.#programs.get(bucketOf(rowCount), outputCapacity);
+      outputs <= 1 ? outputs : Math.min(bucketOf(outputs), this.#plan.outputCapacity);
+    return this.#programs.get({ flight, rowCapacity: bucketOf(rows), outputCapacity, samples });
   }
+}
+
+function words(slice: BufferSlice): Uint32Array {
+  const bytes = hostBytes(slice);
+  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }

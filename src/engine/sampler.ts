@@ -3,6 +3,7 @@
  * engines.
  */
 import { invariant } from "../errors.ts";
+import { candidatesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
 import { repeatWindow, type Sampling } from "./sampling.ts";
 
 /** What the generation loop needs of a sampler, wherever it runs. */
@@ -11,6 +12,14 @@ export interface Sampler {
   prime(prompt: readonly number[]): void;
   /** Chooses a token, and remembers it for the penalties. */
   sample(logits: Float32Array): number;
+  /** What lets the device choose instead; undefined if it cannot. */
+  readonly onDevice?: DeviceSampling | undefined;
+}
+
+export interface DeviceSampling {
+  readonly biasCount: number;
+  /** For the next token; each call draws a random number. */
+  next(): OutputSampling;
 }
 
 interface Candidate {
@@ -19,6 +28,7 @@ interface Candidate {
 }
 
 export class HostSampler implements Sampler {
+  readonly onDevice: DeviceSampling | undefined;
   readonly #sampling: Sampling;
   readonly #random: () => number;
   #recent: number[] = [];
@@ -27,6 +37,7 @@ export class HostSampler implements Sampler {
   constructor(sampling: Sampling) {
     this.#sampling = sampling;
     this.#random = seededRandom(sampling.seed ?? freshSeed());
+    this.onDevice = deviceSampling(sampling, this.#random);
   }
 
   prime(prompt: readonly number[]): void {
@@ -70,6 +81,18 @@ export class HostSampler implements Sampler {
     }
     return result;
   }
+}
+
+/** The device keeps a number of candidates, and remembers nothing. */
+function deviceSampling(sampling: Sampling, random: () => number): DeviceSampling | undefined {
+  const { temperature, topK, topP, minP, logitBias: biases } = sampling;
+  const { repeatPenalty, presencePenalty, frequencyPenalty } = sampling;
+  const remembers = repeatPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
+  if (remembers) return undefined;
+  const biasCount = biases.size;
+  if (temperature === 0) return { biasCount, next: () => ({ ...greedySampling, biases }) };
+  if (topK === 0 || topK > candidatesMax) return undefined;
+  return { biasCount, next: () => ({ temperature, topK, topP, minP, random: random(), biases }) };
 }
 
 function add(logits: Float32Array, token: number, amount: number): void {

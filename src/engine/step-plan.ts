@@ -1,12 +1,9 @@
 /** What one step is to do: rows, and what must be copied and told before. */
 import { invariant } from "../errors.ts";
-import type { StepRow } from "../kernels/step.ts";
+import { latestToken, type StepRow } from "../kernels/step.ts";
 import type { CacheCopies, TableChange } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
 import type { TokenStream } from "./token-stream.ts";
-
-/** Stands for the id that the sampler chose last for the row's sequence slot. */
-export const latestToken = -1;
 
 /** Neighbouring rows of one sequence, in order of position. */
 export interface Run {

@@ -1,12 +1,16 @@
 /**
- * The loop that makes texts, many at once: plan a step, run it, sample, hand out the tokens. It
+ * The loop that makes texts, many at once: plan a step, run it, sample, hand out the tokens. Where
+ * the device samples, the next step is under way before the host knows the tokens of the last. It
  * turns as long as there is something to compute, and the event loop turns between steps, so that
  * signals, requests and writes get their turn.
  */
 import { invariant } from "../errors.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import type { RowBudget } from "./row-budget.ts";
-import type { Runner, StepStats } from "./runner.ts";
+import { biasesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
+import { stepsInFlight } from "./programs.ts";
+import type { DeviceSampling } from "./sampler.ts";
+import type { Flight, Runner, StepStats } from "./runner.ts";
 import type { Outcome, Scheduler } from "./scheduler.ts";
 import type { StepPlan } from "./step-plan.ts";
 import { Ticket } from "./ticket.ts";
@@ -22,9 +26,22 @@ export interface TokenLoopParts {
   readonly vocabularySize: number;
 }
 
+/** A step under way, and what it was planned for. */
+interface LoopFlight {
+  readonly plan: StepPlan;
+  readonly flight: Flight;
+  readonly budget: RowBudget;
+  /** The device chooses its tokens; else the host must, before anything follows. */
+  readonly samples: boolean;
+}
+
+const givenUp: DeviceSampling = { biasCount: 0, next: () => greedySampling };
+
 export class TokenLoop {
   readonly #parts: TokenLoopParts;
   readonly #open = new Map<number, Ticket>();
+  /** Oldest first. */
+  #flights: LoopFlight[] = [];
   #isTurning = false;
   onStep: ((stats: StepStats) => void) | undefined;
 
@@ -79,6 +96,7 @@ export class TokenLoop {
     } catch (error) {
       // Who waits for tokens gets to know why there are none.
       this.#parts.scheduler.reset();
+      this.#flights = [];
       for (const ticket of this.#open.values()) ticket.fail(error);
       this.#open.clear();
     } finally {
@@ -88,22 +106,73 @@ export class TokenLoop {
 
   /** False if nothing can be computed before somebody asks for more. */
   #step(): boolean {
+    while (this.#flights.length < stepsInFlight && this.#canFollow() && this.#launch());
+    const flight = this.#flights.shift();
+    if (flight === undefined) return false;
+    this.#land(flight);
+    return true;
+  }
+
+  /** Whether what the next step reads will be on the device when its turn comes. */
+  #canFollow(): boolean {
+    return this.#flights.every(({ plan, samples }) => samples || plan.outputRows.length === 0);
+  }
+
+  #launch(): boolean {
     const started = performance.now();
     const { scheduler, runner, prefillBudget, mixedBudget } = this.#parts;
     const budget = scheduler.isDecoding ? mixedBudget : prefillBudget;
     const plan = scheduler.plan(budget.rows);
     if (plan === undefined) return false;
     this.#begin(plan);
-    const logits = runner.run(plan, started);
-    const progress = scheduler.complete(plan, this.#sample(plan, logits));
-    for (const { id, token, finish } of progress) this.#deliver(id, token, finish);
-    const { lastStep } = runner;
-    if (lastStep === undefined) return true;
-    budget.observe(lastStep.rows, lastStep.waitMs);
-    // What was done with the logits counts, too.
-    lastStep.hostMs = performance.now() - started - lastStep.waitMs;
-    this.onStep?.(lastStep);
+    const samplings = this.#samplingsOf(plan);
+    const flight = runner.launch(plan, samplings, started);
+    this.#flights.push({ plan, flight, budget, samples: samplings !== undefined });
     return true;
+  }
+
+  #land({ plan, flight, budget, samples }: LoopFlight): void {
+    const { scheduler, runner } = this.#parts;
+    runner.land(flight);
+    const { lastStep } = runner;
+    invariant(lastStep !== undefined, "a step that landed");
+    const started = performance.now();
+    const outcomes = samples
+      ? this.#outcomes(plan, runner.tokensOf(flight))
+      : this.#sample(plan, runner.logitsOf(flight));
+    const progress = scheduler.complete(plan, outcomes);
+    for (const { id, token, finish } of progress) this.#deliver(id, token, finish);
+    // How long it was waited for says little when another step was before it.
+    if (budget.isFull(lastStep.rows)) budget.observe(lastStep.rows, lastStep.gpuMs);
+    // What was done with the results counts, too.
+    lastStep.hostMs += performance.now() - started;
+    this.onStep?.(lastStep);
+  }
+
+  /** How the device is to choose the token of each output; undefined if the host has to. */
+  #samplingsOf({ runs, outputRows }: StepPlan): OutputSampling[] | undefined {
+    if (outputRows.length === 0 || !this.#parts.runner.canSample) return undefined;
+    const samplings: DeviceSampling[] = [];
+    for (const { id, hasOutput } of runs) {
+      if (!hasOutput) continue;
+      const request = this.#open.get(id)?.request;
+      // It may have been given up since the plan was made; then nobody minds what is chosen.
+      const sampling = request === undefined ? givenUp : request.sampler.onDevice;
+      if (sampling === undefined || request?.lockstep === true) return undefined;
+      samplings.push(sampling);
+    }
+    const biasCount = samplings.reduce((sum, { biasCount: count }) => sum + count, 0);
+    return biasCount > biasesMax ? undefined : samplings.map((sampling) => sampling.next());
+  }
+
+  #outcomes({ runs }: StepPlan, tokens: Uint32Array): Outcome[] {
+    const { vocabularySize } = this.#parts;
+    const ids = runs.flatMap(({ id, hasOutput }) => (hasOutput ? [id] : []));
+    return ids.map((id, i) => {
+      const token = tokens[i] ?? vocabularySize;
+      invariant(token < vocabularySize, `the device chose token ${token} of ${vocabularySize}`);
+      return { token, isEnd: this.#open.get(id)?.request.endTokens.has(token) ?? true };
+    });
   }
 
   #begin({ runs }: StepPlan): void {
@@ -115,7 +184,7 @@ export class TokenLoop {
     }
   }
 
-  /** The place of the sampler, on the host as yet: from logits to one token a text. */
+  /** What the device cannot choose, the host does: from logits to one token a text. */
   #sample({ runs, outputRows }: StepPlan, logits: Float32Array): Outcome[] {
     const { vocabularySize } = this.#parts;
     const outcomes: Outcome[] = [];

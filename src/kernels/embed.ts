@@ -9,6 +9,7 @@ export const embedKernel = defineKernel("embed", {
   table: matrix,
   x: writes,
   step: reads,
+  latest: reads,
   width: u32,
   scale: f32,
 });
@@ -19,13 +20,15 @@ export interface Embed {
   /** [rowCapacity, width], written. */
   readonly x: BufferSlice;
   readonly step: BufferSlice;
+  /** [sequences]: the tokens of rows that have `latestToken`. */
+  readonly latest?: BufferSlice | undefined;
   readonly rowCapacity: number;
   readonly scale?: number;
 }
 
 export function embed(
   context: KernelContext,
-  { table, x, step, rowCapacity, scale = 1 }: Embed,
+  { table, x, step, latest, rowCapacity, scale = 1 }: Embed,
 ): void {
   invariant(
     isComputable(table.dtype, table.columns),
@@ -35,7 +38,7 @@ export function embed(
   launch(context, embedKernel, {
     shader: `embed.${table.dtype}`,
     constants: [64],
-    parameters: { table, x, step, width: table.columns, scale },
+    parameters: { table, x, step, ...(latest && { latest }), width: table.columns, scale },
     groups: [rowCapacity],
     label: "embed",
   });

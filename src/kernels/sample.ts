@@ -21,7 +21,7 @@ export const sampleKernel = defineKernel("sample", {
 /** Candidates that the kernel can keep; a larger top-k is the host's to sample. */
 export const candidatesMax = 64;
 /** Tokens with a bias that all outputs of a step may have together. */
-const biasesMax = 1024;
+export const biasesMax = 1024;
 
 /** How one output is sampled; the words of `Sampling` in shaders/sample.comp. */
 export interface OutputSampling {
@@ -35,6 +35,16 @@ export interface OutputSampling {
   readonly random: number;
   readonly biases: ReadonlyMap<number, number>;
 }
+
+/** The best token. */
+export const greedySampling: OutputSampling = {
+  temperature: 0,
+  topK: 1,
+  topP: 1,
+  minP: 0,
+  random: 0,
+  biases: new Map(),
+};
 
 const samplingWords = 8;
 const workgroup = 256;
@@ -75,6 +85,11 @@ function partCount(vocabulary: number): number {
   return ceilDiv(vocabulary, workgroup * share);
 }
 
+/** Whether the candidates of all parts have room in the last step of the choice. */
+export function canSample(vocabulary: number): boolean {
+  return partCount(vocabulary) <= workgroup;
+}
+
 /** Writes how each output of a step is to be sampled. */
 export function writeSamplings(
   bytes: Uint8Array,
@@ -107,7 +122,7 @@ export function writeSamplings(
 export function sample(context: KernelContext, args: Sample): void {
   const { logits, samplings, scratch, tokens, latest, step, outputCapacity, vocabulary } = args;
   const parts = partCount(vocabulary);
-  invariant(parts <= workgroup, `sample: a vocabulary of ${vocabulary}`);
+  invariant(canSample(vocabulary), `sample: a vocabulary of ${vocabulary}`);
   const { reduction, subgroupSize } = teamOf(context);
   const parameterBytes = outputCapacity * samplingWords * 4;
   const counters = counterBytes(outputCapacity);

@@ -13,6 +13,9 @@ const headerWords = 5;
 /** Tokens, positions, sequences, output rows, first rows of runs. */
 const wordsPerRow = 5;
 
+/** Stands for the token that the device chose last for the row's sequence. */
+export const latestToken = 0xffff_ffff;
+
 export interface StepShape {
   /** The most rows that a step brings. */
   readonly rowCapacity: number;

@@ -134,9 +134,9 @@ export abstract class Decoder implements Model {
 
   /** x = scale · Embedding[token] */
   protected embed(context: KernelContext, pass: Pass, scale = 1): void {
-    const { step, rowCapacity } = pass;
+    const { step, latest, rowCapacity } = pass;
     const x = scratchSlice(pass, "x");
-    embed(context, { table: this.#embedding, x, step, rowCapacity, scale });
+    embed(context, { table: this.#embedding, x, step, latest, rowCapacity, scale });
   }
 
   protected attend(context: KernelContext, pass: Pass, { rope, ...use }: LayerUse): void {

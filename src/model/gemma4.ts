@@ -122,7 +122,8 @@ export class Gemma4 extends Decoder {
     const embeddings = scratchSlice(pass, "embeddings");
     const projections = scratchSlice(pass, "projections");
     const x = scratchSlice(pass, "x");
-    embed(context, { table, x: embeddings, scale: Math.sqrt(width), ...rows });
+    const { latest } = pass;
+    embed(context, { table, x: embeddings, latest, scale: Math.sqrt(width), ...rows });
     matmul(context, { w, x, activation: "float", y: projections, deterministic, ...rows });
     rmsNorm(context, {
       x: projections,

@@ -31,6 +31,8 @@ export interface Pass {
   /** The most rows whose logits are computed; 0 leaves the head out. */
   readonly outputCapacity: number;
   readonly step: BufferSlice;
+  /** [sequenceCapacity]: the token that the device chose last for each; see `latestToken`. */
+  readonly latest: BufferSlice;
   /** Activations by name, each [rowCapacity, its width] floats or more. */
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   /** Scratch of composed operations, [rowCapacity, `Model.workspace`] floats or more. */

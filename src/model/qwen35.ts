@@ -124,7 +124,7 @@ export class Qwen35 implements Model {
     const { step, rowCapacity, outputCapacity, logits, workspace, deterministic } = pass;
     const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
-    embed(context, { table: this.#embedding, x: s.x, step, rowCapacity });
+    embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
     for (const { mixerNorm, mixer, feedForwardNorm, feedForward } of this.#layers) {
       if (mixer.kind === "attention") this.#attend(context, pass, mixerNorm, mixer);
       else this.#recall(context, pass, mixerNorm, mixer);

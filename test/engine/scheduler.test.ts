@@ -1,7 +1,8 @@
 /** What each step computes, in numbers: "text: first position + rows". */
 import { describe, expect, test } from "bun:test";
 import { Scheduler, type SchedulerLimits } from "../../src/engine/scheduler.ts";
-import { latestToken, type StepPlan } from "../../src/engine/step-plan.ts";
+import type { StepPlan } from "../../src/engine/step-plan.ts";
+import { latestToken } from "../../src/kernels/step.ts";
 import type { TokenRequest } from "../../src/engine/token-stream.ts";
 
 const limits: SchedulerLimits = {

@@ -16,12 +16,15 @@ const budget = () =>
 function started(run: (step: number) => void = () => {}) {
   const steps: string[] = [];
   const runner = {
-    lastStep: { rows: 0, waitMs: 1 },
-    run({ rows, outputRows }: StepWork): Float32Array {
+    canSample: false,
+    lastStep: { rows: 0, hostMs: 1, waitMs: 1, gpuMs: 1 },
+    launch({ rows, outputRows }: StepWork): number {
       steps.push(`${rows.length} → ${outputRows.length}`);
       run(steps.length);
-      return new Float32Array(outputRows.length * vocabularySize);
+      return outputRows.length;
     },
+    land() {},
+    logitsOf: (outputs: number) => new Float32Array(outputs * vocabularySize),
   };
   const scheduler = new Scheduler({
     blockCount: 16,

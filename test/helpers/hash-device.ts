@@ -4,7 +4,8 @@
  * state that went elsewhere, makes a wrong token. It looks at every position that a row can see.
  */
 import { expect } from "bun:test";
-import { latestToken, type Run, type StepPlan } from "../../src/engine/step-plan.ts";
+import type { Run, StepPlan } from "../../src/engine/step-plan.ts";
+import { latestToken } from "../../src/kernels/step.ts";
 import type { CacheLimits } from "../../src/engine/paged-cache.ts";
 import { blockTokens } from "../../src/kernels/step.ts";
 

@@ -114,6 +114,7 @@ function passOf(model: Model, rows: Rows): Pass {
     sequenceCapacity: 1,
     contextTokens,
     step: room(stepOf(rowCapacity)),
+    latest: room(4),
     scratch: activations,
     workspace: present(activations["workspace"]),
     logits: present(activations["logits"]),

@@ -1,7 +1,8 @@
 /** What `zinc bench` measures: prefill, decoding of several texts at once, and second turns. */
 import type { Engine } from "../../engine/engine.ts";
 import type { StepStats } from "../../engine/runner.ts";
-import { seededRandom, type Sampler } from "../../engine/sampler.ts";
+import { HostSampler, seededRandom } from "../../engine/sampler.ts";
+import { defaultSampling } from "../../engine/sampling.ts";
 import { nextTurn } from "../../engine/turn.ts";
 import { invariant } from "../../errors.ts";
 import { Progress } from "../progress.ts";
@@ -37,8 +38,6 @@ export class Measurement implements Disposable {
   readonly #options: MeasurementOptions;
   readonly #progress = new Progress("bench");
   readonly #random = seededRandom(1);
-  /** Any token will do: what it costs to choose one well is not measured. */
-  readonly #sampler: Sampler = { prime() {}, sample: () => this.#token() };
 
   constructor(engine: Engine, options: MeasurementOptions) {
     this.#engine = engine;
@@ -157,7 +156,7 @@ export class Measurement implements Disposable {
     for await (const token of this.#engine.generate({
       prompt,
       maxTokens,
-      sampler: this.#sampler,
+      sampler: new HostSampler({ ...defaultSampling, seed: 1 }),
       endTokens: new Set(),
       onBegin: (count) => {
         cachedTokens = count;
