@@ -45,7 +45,7 @@ const teamInputs: readonly AttentionInput[] = [
   { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
 ];
 
-const kvHeads = 2;
+export const kvHeads = 2;
 const scale = 0.3;
 
 /** Any matrix that reads its activations as floats, or as codes. */
@@ -55,7 +55,7 @@ const readers = {
 } as const satisfies Record<string, Matrix>;
 
 /** A cache of one sequence, [blocks, kvHeads, blockTokens, width], with its blocks in reverse. */
-class Cache {
+export class Cache {
   readonly halves: Uint16Array;
   readonly table: readonly number[];
   readonly #width: number;
@@ -64,7 +64,8 @@ class Cache {
     const blocks = Math.ceil(tokens / blockTokens);
     this.#width = width;
     this.table = Array.from({ length: blocks }, (_unused, i) => blocks - 1 - i);
-    this.halves = new Uint16Array(blocks * kvHeads * blockTokens * width);
+    // No numbers where nothing is.
+    this.halves = new Uint16Array(blocks * kvHeads * blockTokens * width).fill(0x7e00);
     for (let token = 0; token < tokens; token++) {
       for (let head = 0; head < kvHeads; head++) {
         const slot = this.#slot(head, token);
