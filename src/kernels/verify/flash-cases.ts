@@ -37,31 +37,32 @@ const reader: Matrix = { name: "reader", dtype: "F32", rows: 1, columns: 1, plan
 /** Of the other sequence. */
 const otherPosition = 40;
 
-function run(bench: Workbench, input: FlashInput): number {
-  const {
-    headWidth,
-    group,
-    chunk,
-    subgroups,
-    parts = 1,
-    cap,
-    gated = false,
-    lateMaximum = 0,
-  } = input;
-  const [first, last] = chunk;
-  const { window = last + 1 } = input;
-  const heads = kvHeads * group;
+/** Everything that goes in: rows of the chunk and one of the other sequence, behind it in the caches. */
+function dataOf({ headWidth, group, chunk: [first, last], gated, lateMaximum = 0 }: FlashInput) {
   const random = new Random(headWidth + last);
   const ownBlocks = Math.ceil((last + 1) / blockTokens);
-  // Both lie in the same caches, one behind the other.
   const tokens = ownBlocks * blockTokens + otherPosition + 1;
-  const keys = new Cache(tokens, headWidth, random, (token) => (token < lateMaximum ? 0.1 : 4));
-  const values = new Cache(tokens, headWidth, random, () => 1e4);
   const rows = Array.from({ length: last - first + 1 }, (_unused, i) => [0, first + i] as const);
   const places = [...rows, [1, otherPosition] as const];
   const capacity = places.length + 3;
-  const query = random.floats(capacity * heads * headWidth * (gated ? 2 : 1));
-  const sinks = random.floats(heads, 8);
+  const heads = kvHeads * group;
+  return {
+    ownBlocks,
+    places,
+    capacity,
+    keys: new Cache(tokens, headWidth, random, (token) => (token < lateMaximum ? 0.1 : 4)),
+    values: new Cache(tokens, headWidth, random, () => 1e4),
+    query: random.floats(capacity * heads * headWidth * (gated === true ? 2 : 1)),
+    sinks: random.floats(heads, 8),
+  };
+}
+
+function run(bench: Workbench, input: FlashInput): number {
+  const { headWidth, group, chunk, subgroups, parts = 1, cap, gated = false } = input;
+  const { window = chunk[1] + 1 } = input;
+  const data = dataOf(input);
+  const { ownBlocks, places, capacity, keys, values, query, sinks } = data;
+  const heads = kvHeads * group;
   const result = bench.floats(capacity * heads * headWidth);
   const shape = { heads, kvHeads, headWidth };
   const step = uploadStep(
@@ -93,7 +94,15 @@ function run(bench: Workbench, input: FlashInput): number {
       { subgroups, parts },
     ),
   );
-  const expected = places.flatMap(([sequence, position], row) =>
+  const expected = expectedOf(input, data);
+  return relativeError(bench.read(result, expected.length), expected);
+}
+
+function expectedOf(input: FlashInput, data: ReturnType<typeof dataOf>): number[] {
+  const { headWidth, group, chunk, cap, gated = false, window = chunk[1] + 1 } = input;
+  const { ownBlocks, places, keys, values, query, sinks } = data;
+  const heads = kvHeads * group;
+  return places.flatMap(([sequence, position], row) =>
     Array.from({ length: heads }, (_unused, head) => {
       const offset = sequence * ownBlocks * blockTokens;
       const all = Array.from({ length: position + 1 }, (_unused2, token) => offset + token);
@@ -111,7 +120,6 @@ function run(bench: Workbench, input: FlashInput): number {
       }).map((value, i) => (gated ? value / (1 + Math.exp(-(gate[i] ?? 0))) : value));
     }).flat(),
   );
-  return relativeError(bench.read(result, expected.length), expected);
 }
 
 export const flashCases: readonly VerifyCase[] = inputs.map((input) => {
