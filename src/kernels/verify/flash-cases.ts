@@ -37,7 +37,7 @@ const reader: Matrix = { name: "reader", dtype: "F32", rows: 1, columns: 1, plan
 /** Of the other sequence. */
 const otherPosition = 40;
 
-/** Everything that goes in: rows of the chunk and one of the other sequence, behind it in the caches. */
+/** What goes in: rows of the chunk and one of the other sequence, behind it in the caches. */
 function dataOf({ headWidth, group, chunk: [first, last], gated, lateMaximum = 0 }: FlashInput) {
   const random = new Random(headWidth + last);
   const ownBlocks = Math.ceil((last + 1) / blockTokens);
