@@ -3,9 +3,11 @@ import { ApiError, invalid } from "./api-error.ts";
 
 /** Throws an `ApiError` for a body that is too large, no UTF-8 or no JSON. */
 export async function readJson(request: Request, bytesMax: number): Promise<unknown> {
-  const type = request.headers.get("content-type") ?? "application/json";
-  // Pages of strangers can send other types without asking first.
-  if (!/^application\/(json|[\w.+-]+\+json)\b/i.test(type)) {
+  const { headers } = request;
+  const type = headers.get("content-type") ?? "application/json";
+  // Pages of strangers can send other types without asking first; curl calls everything a form.
+  const isBrowser = headers.has("origin") || headers.has("sec-fetch-site");
+  if (isBrowser && !/^application\/(json|[\w.+-]+\+json)\b/i.test(type)) {
     throw new ApiError(415, "invalid_request_error", "the body must be application/json");
   }
   const bytes = await readBytes(request, bytesMax);

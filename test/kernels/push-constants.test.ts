@@ -72,6 +72,7 @@ describe("a module", () => {
     "expert_down.subgroup": arithmetic,
     "expert_gate_up.shared": [],
     "expert_gate_up.subgroup": shuffle,
+    flash_attention: [...matrixUnits, "GroupNonUniformShuffle", "GroupNonUniformVote"],
     "gated_delta.shared": [],
     "gated_delta.subgroup": shuffle,
     "gated_norm.shared": [],

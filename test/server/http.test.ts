@@ -84,10 +84,16 @@ describe("bodies", () => {
     expect(await errorOf(broken)).toMatchObject({ message: "the body is not UTF-8" });
   });
 
-  test("of another type are 415, so that a form on a page cannot send one", async () => {
-    const headers = { "content-type": "text/plain" };
+  test("of another type are 415 from browsers, so that no form on a page sends one", async () => {
+    const headers = { "content-type": "text/plain", "sec-fetch-site": "none" };
     const response = await served.post("/v1/chat/completions", hi, { headers });
     expect(response.status).toBe(415);
+  });
+
+  test("may have any type from programs, for that is how curl sends them", async () => {
+    const headers = { "content-type": "application/x-www-form-urlencoded" };
+    const response = await served.post("/tokenize", { content: "Hi" }, { headers });
+    expect(response.status).toBe(200);
   });
 
   test("that are too large are 413, declared or in chunks, and the server lives", async () => {

@@ -10,6 +10,7 @@ import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { expertVerifyCases } from "./expert-cases.ts";
+import { flashCases } from "./flash-cases.ts";
 import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
@@ -25,6 +26,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...layerCases,
   ...attentionCases,
   ...rotaryAttentionCases,
+  ...flashCases,
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
