@@ -115,6 +115,7 @@ describe("a mistyped line", () => {
         'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
     ],
     [["devices", "all"], 'unexpected argument "all"; see zinc devices --help'],
+    [["verify", "rms_nrm"], 'unknown kernel "rms_nrm"; did you mean rms_norm?'],
     [["model"], "no action is given; write zinc model list|pull|use|active|rm|info"],
     [["model", "use"], "no model is named; zinc model list shows the names"],
     [

@@ -97,6 +97,7 @@ describe("the cases", () => {
     const kernels = Map.groupBy(verifyCases, ({ kernel }) => kernel);
     expect([...kernels.keys()].toSorted()).toEqual([
       "attention",
+      "expert_gate_up",
       "embed",
       "expert_choice",
       "expert_down",
@@ -135,7 +136,7 @@ describe("the cases", () => {
       [
         ...new Set(verifyCases.filter(({ bound }) => bound > least).map(({ kernel }) => kernel)),
       ].toSorted();
-    // Keys and values as halves, and operands of matrix units.
+    // Keys and values as halves, results as codes, and operands of matrix units.
     expect(kernelsAbove(sumBound)).toEqual([
       "attention",
       "flash_attention",
