@@ -1,7 +1,7 @@
 /**
  * The command line's root: finds the command, and is the one place where errors become exit codes.
  */
-import type { Command } from "./cli/command.ts";
+import type { CommandTable } from "./cli/command.ts";
 import { shorten, suggestion } from "./cli/options.ts";
 import {
   ClosedOutput,
@@ -15,11 +15,18 @@ import { listenForSignals, signalExitCode } from "./cli/signals.ts";
 import { exitCodes, InvariantError, UserError } from "./errors.ts";
 import { takeValidationMessages } from "./vulkan/validation.ts";
 
-/** Loaded on demand, so that `zinc --version` starts at once. */
-const commands: Readonly<Record<string, { summary: string; load(): Promise<Command> }>> = {
+const commands: CommandTable = {
   run: {
     summary: "complete one prompt",
     load: async () => (await import("./cli/run.ts")).runCommand,
+  },
+  chat: {
+    summary: "hold a conversation",
+    load: async () => (await import("./cli/chat.ts")).chatCommand,
+  },
+  serve: {
+    summary: "serve APIs and a page to chat over HTTP",
+    load: async () => (await import("./cli/serve.ts")).serveCommand,
   },
   check: {
     summary: "look at driver, device and model, and test them",
@@ -38,7 +45,7 @@ const commands: Readonly<Record<string, { summary: string; load(): Promise<Comma
     load: async () => (await import("./cli/devices.ts")).devicesCommand,
   },
   model: {
-    summary: "look into model files",
+    summary: "download, choose and look into models",
     load: async () => (await import("./cli/model.ts")).modelCommand,
   },
   tokenize: {
@@ -57,6 +64,10 @@ const commands: Readonly<Record<string, { summary: string; load(): Promise<Comma
     summary: "how well a model predicts a text",
     load: async () => (await import("./cli/perplexity.ts")).perplexityCommand,
   },
+  completion: {
+    summary: "let a shell complete commands, flags and models",
+    load: async () => (await import("./cli/completion.ts")).completionCommand(commands),
+  },
 };
 
 async function main(args: readonly string[]): Promise<number> {
@@ -64,7 +75,7 @@ async function main(args: readonly string[]): Promise<number> {
   listenForSignals();
   setColor(wishedColor(args));
   const [first, second] = args;
-  if (first === "help" && second !== undefined) return main([second, "--help"]);
+  if (first === "help" && second !== undefined) return main([...args.slice(1), "--help"]);
   if (first === undefined || (["help", "--help", "-h"].includes(first) && second === undefined)) {
     await writeOut(help());
     return 0;
@@ -107,6 +118,8 @@ function help(): string {
     "",
     '  zinc -m model.gguf --prompt "Hello"    complete a prompt',
     '  zinc --prompt "Hello"                  the same with the small model inside zinc',
+    "  zinc chat                              hold a conversation",
+    "  zinc serve --open                      chat in a browser, and serve programs",
     "  zinc --check                           is everything as it should be?",
     "",
     "Commands, each with --help:",

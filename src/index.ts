@@ -9,6 +9,9 @@
  *     model.close();
  */
 import { openBuiltin } from "./builtin/builtin.ts";
+import { AnswerReader } from "./chat/answer-reader.ts";
+import type { Part } from "./chat/answer.ts";
+import { chatPrompt, type ChatFormat, type ChatRequest } from "./chat/chat-prompt.ts";
 import {
   Generation,
   requireCount,
@@ -16,7 +19,9 @@ import {
   type GenerateOptions,
   type Prompt,
 } from "./chat/generation.ts";
-import { resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
+import { formatOf } from "./chat/output/format.ts";
+import { encodeRaw, resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
+import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
@@ -28,10 +33,15 @@ import type { UploadProgress } from "./model/upload.ts";
 import { cacheFolder } from "./paths.ts";
 import { createTokenizer, type EncodeOptions, type Tokenizer } from "./tokenizer/tokenizer.ts";
 import { Gpu } from "./vulkan/gpu.ts";
+import { Result, VulkanError } from "./vulkan/result.ts";
 
 export { UserError } from "./errors.ts";
 export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
+export type { Answer, Part, ToolCall } from "./chat/answer.ts";
+export type { ChatRequest } from "./chat/chat-prompt.ts";
+export type { ChatMessage } from "./chat/messages.ts";
+export type { Thinking } from "./chat/thinking.ts";
 export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./chat/generation.ts";
 
 export interface LoadOptions {
@@ -127,6 +137,11 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   });
 }
 
+/** Whether an error means that the device is gone, with everything that was on it. */
+export function isDeviceLost(error: unknown): boolean {
+  return error instanceof VulkanError && error.result === Result.ERROR_DEVICE_LOST;
+}
+
 interface Parts {
   readonly engine: Engine;
   readonly tokenizer: Tokenizer | undefined;
@@ -143,6 +158,7 @@ export class LanguageModel implements Disposable {
   readonly template: ResolvedTemplate | undefined;
   readonly #tokenizer: Tokenizer | undefined;
   readonly #owned: DisposableStack;
+  #chatFormat: ChatFormat | undefined;
   readonly #closing = new AbortController();
 
   /** Use `load`. */
@@ -188,12 +204,42 @@ export class LanguageModel implements Disposable {
 
   /**
    * Continues a prompt. A text is put into the model's chat template if it has one, unless `raw`.
-   * Iterate over the pieces as they come, or await `result`.
+   * Iterate over the pieces of text as they come, thoughts and calls included, or await `result`.
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
-    const { engine, template } = this;
-    const open = () => this.#open();
-    return new Generation(engine, this.#tokenizer, template?.template, prompt, options, open);
+    const reader = new TextReader(this.#tokenizer, options.stop);
+    return this.#generation(this.#encode(prompt, options), reader, options);
+  }
+
+  /**
+   * Answers a conversation, as the model's chat template shows it. Iterate over the parts of the
+   * answer as they come, or await `result`. Throws a "usage" error if the template refuses it.
+   */
+  chat(request: ChatRequest, options: GenerateOptions = {}): Generation<Part> {
+    const { tokenizer, output } = this.chatFormat;
+    const { tokens, start } = chatPrompt(this.chatFormat, request, options.now);
+    const split = { start, tools: request.tools };
+    return this.#generation(
+      tokens,
+      new AnswerReader(tokenizer, output, split, options.stop),
+      options,
+    );
+  }
+
+  /** How conversations are written and read. Throws a "model" error without a chat template. */
+  get chatFormat(): ChatFormat {
+    const { tokenizer, template: resolved } = this;
+    if (resolved === undefined) {
+      throw new UserError(
+        "model",
+        `${this.config.name} has no chat template`,
+        "give one with --template, or a prompt with --prompt",
+      );
+    }
+    const { template } = resolved;
+    const { source } = template;
+    this.#chatFormat ??= { tokenizer, template, output: formatOf(source, tokenizer) };
+    return this.#chatFormat;
   }
 
   /** The logits behind the last of some tokens: [vocabularySize]. */
@@ -217,6 +263,25 @@ export class LanguageModel implements Disposable {
 
   [Symbol.dispose](): void {
     this.close();
+  }
+
+  #encode(prompt: Prompt, { raw = false, now }: GenerateOptions): readonly number[] {
+    if (typeof prompt !== "string") return prompt.tokens;
+    if (prompt === "") return [];
+    if (raw || this.template === undefined) return encodeRaw(this.tokenizer, prompt);
+    const messages = [{ role: "user", content: prompt }];
+    return chatPrompt(this.chatFormat, { messages }, now).tokens;
+  }
+
+  #generation<Piece>(
+    prompt: readonly number[],
+    reader: TokenReader<Piece>,
+    options: GenerateOptions,
+  ): Generation<Piece> {
+    const open = () => this.#open();
+    const { engine } = this;
+    const tokenizer = this.#tokenizer;
+    return new Generation({ engine, tokenizer, prompt, reader, open }, options);
   }
 
   #open(): AbortSignal {

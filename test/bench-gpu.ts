@@ -3,9 +3,9 @@
  *
  *     bun run bench:gpu --peer COMMAND MODEL.gguf …
  *
- * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512` and prints
- * JSON: `{ "decode": [{ "depth", "streams", "tok_s" }], "prefill_tok_s" }`. Without --peer, zinc alone
- * is measured. Prints a table in Markdown, medians of --repeats runs; exit code 1 if one of the two
+ * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512` and prints JSON:
+ * `{ "decode": [{ "depth", "streams", "tok_s" }], "prefill_tok_s" }`. Without --peer, zinc alone is
+ * measured. Prints a table in Markdown, medians of --repeats runs; exit code 1 if one of the two
  * fails.
  */
 import { basename, join } from "node:path";
@@ -73,8 +73,9 @@ function measure(model: string, { peer, depth, tokens, repeats }: Options): stri
       );
       const floor = row.roofline === null ? "–" : `${(row.roofline * 100).toFixed(0)} %`;
       return (
-        `| ${name} | decode at ${row.depth} | ${row.tokS.toFixed(1)} | ${cell(row.tokS, theirs?.tok_s)} | ` +
-        `${floor} | ${row.gpuMsPerStep.toFixed(3)} | ${row.hostMsPerStep.toFixed(3)} | ` +
+        `| ${name} | decode at ${row.depth} | ${row.tokS.toFixed(1)} | ` +
+        `${cell(row.tokS, theirs?.tok_s)} | ${floor} | ` +
+        `${row.gpuMsPerStep.toFixed(3)} | ${row.hostMsPerStep.toFixed(3)} | ` +
         `${row.dispatchesPerStep} | ${row.barriersPerStep} |`
       );
     }),
@@ -97,7 +98,8 @@ const { values, positionals } = parseArgs({
   },
 });
 console.log(
-  "| model | what | zinc tok/s | peer tok/s | ratio | of the floor | GPU ms | host ms | dispatches | barriers |",
+  "| model | what | zinc tok/s | peer tok/s | ratio | of the floor | GPU ms | host ms " +
+    "| dispatches | barriers |",
 );
 console.log("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
 for (const model of positionals) {

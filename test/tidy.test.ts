@@ -157,7 +157,13 @@ describe("everything", () => {
     const starts = code
       .map(({ path }) => path)
       .filter((path) =>
-        /\.test\.ts$|^(src\/(cli|index)\.ts|build\.ts|test\/(run|model\/oracle)\.ts)$/.test(path),
+        [
+          /\.test\.ts$/,
+          /^(src\/(cli|index)|build|test\/(run|bench-gpu|model\/oracle))\.ts$/,
+          // Named and not imported: scripts of the page, and a Worker.
+          /^src\/web\/(early\.ts|main\.tsx)$/,
+          /^src\/server\/worker\.ts$/,
+        ].some((start) => start.test(path)),
       );
     // Preloaded by bunfig.toml; ambient types.
     const reached = new Set(["test/helpers/validation.ts", "src/assets.d.ts"]);

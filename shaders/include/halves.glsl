@@ -40,6 +40,22 @@ void loadPacked(Weights w, uint block, uint unit, out PackedUnit packed_) {
     loadWeights(w, block, unit, packed_);
 }
 
+// Codes are taken from the middle of their range, where weights are about zero: the rounding of a scale
+// and an offset, common to a whole run of weights, then weighs least.
+#if defined(SIGNED_CODES)
+const uint CODE_CENTRE = 0;
+#elif defined(TYPE_Q2_K)
+const uint CODE_CENTRE = 1;
+#elif defined(TYPE_Q3_K)
+const uint CODE_CENTRE = 4;
+#elif defined(TYPE_Q4_0) || defined(TYPE_Q4_1) || defined(TYPE_Q4_K)
+const uint CODE_CENTRE = 8;
+#elif defined(TYPE_Q5_0) || defined(TYPE_Q5_1) || defined(TYPE_Q5_K)
+const uint CODE_CENTRE = 16;
+#elif defined(TYPE_Q6_K)
+const uint CODE_CENTRE = 32;
+#endif
+
 // A byte in the mantissa of a half between 1024 and 2048 adds its value: no conversion is needed. A sign
 // bit that is turned over adds 128.
 #ifdef SIGNED_CODES
@@ -47,7 +63,7 @@ const uint CODE_BASE = 0x64806480u;
 const float16_t CODE_ZERO = float16_t(1152);
 #else
 const uint CODE_BASE = 0x64006400u;
-const float16_t CODE_ZERO = float16_t(1024);
+const float16_t CODE_ZERO = float16_t(1024 + CODE_CENTRE);
 #endif
 
 uvec2 quadHalves(uint codes, f16vec2 affine) {
@@ -60,7 +76,10 @@ uvec2 quadHalves(uint codes, f16vec2 affine) {
 
 void unpackHalves(PackedUnit packed_, out uvec4 chunks[UNIT_CHUNKS]) {
     f16vec2 affines[UNIT_RUNS];
-    [[unroll]] for (uint run = 0; run < UNIT_RUNS; run++) affines[run] = f16vec2(packed_.affines[run]);
+    [[unroll]] for (uint run = 0; run < UNIT_RUNS; run++) {
+        const vec2 affine = packed_.affines[run];
+        affines[run] = f16vec2(affine.x, affine.y - affine.x * float(CODE_CENTRE));
+    }
     [[unroll]] for (uint i = 0; i < UNIT_CHUNKS; i++) {
         const f16vec2 affine = affines[i / 2];
         chunks[i] = uvec4(quadHalves(packed_.codes[2 * i], affine), quadHalves(packed_.codes[2 * i + 1], affine));

@@ -2,15 +2,14 @@
  * One text in the making, as the library's users see it: pieces to iterate over, and a result in
  * the end.
  */
-import { encodeChat, encodeRaw } from "./prompt.ts";
-import { StopStrings } from "./stop-strings.ts";
-import type { ChatTemplate } from "./template.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { HostSampler } from "../engine/sampler.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Answer } from "./answer.ts";
+import type { TokenReader } from "./token-reader.ts";
 
 /** Text, or token ids as they are. */
 export type Prompt = string | { readonly tokens: readonly number[] };
@@ -29,60 +28,53 @@ export type GenerateOptions = { readonly [K in keyof Sampling]?: Sampling[K] | u
   readonly now?: (() => Date) | undefined;
 };
 
-export interface GenerationResult {
-  readonly text: string;
+export interface GenerationResult extends Answer {
   readonly tokens: readonly number[];
   readonly promptTokens: number;
   /** Of the prompt, computed for an earlier text and not again. */
   readonly cachedTokens: number;
-  readonly finishReason: FinishReason;
+  /** "tool_calls" if the model waits for the results of functions. */
+  readonly finishReason: FinishReason | "tool_calls";
   readonly prefillMs: number;
   /** From the first token to the last. */
   readonly decodeMs: number;
 }
 
-export class Generation implements AsyncIterable<string> {
-  readonly #engine: Engine;
-  readonly #tokenizer: Tokenizer | undefined;
+/** What a text is made of, and how its tokens are read. */
+export interface GenerationInput<Piece> {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer | undefined;
+  readonly prompt: readonly number[];
+  readonly reader: TokenReader<Piece>;
+  /** Returns what is aborted if the model is closed meanwhile; throws if it is closed. */
+  readonly open: () => AbortSignal;
+}
+
+export class Generation<Piece = string> implements AsyncIterable<Piece> {
+  readonly #input: GenerationInput<Piece>;
   readonly #options: GenerateOptions;
-  readonly #prompt: readonly number[];
   readonly #sampling: Sampling;
-  readonly #open: () => AbortSignal;
   #started = false;
   #result: GenerationResult | undefined;
 
-  /**
-   * `open` returns what is aborted if the model is closed meanwhile, and throws if it is closed.
-   * Throws a "usage" error for a prompt that is empty or too long, or parameters out of range.
-   */
-  constructor(
-    engine: Engine,
-    tokenizer: Tokenizer | undefined,
-    template: ChatTemplate | undefined,
-    prompt: Prompt,
-    options: GenerateOptions,
-    open: () => AbortSignal,
-  ) {
-    this.#engine = engine;
-    this.#tokenizer = tokenizer;
+  /** Throws a "usage" error for a prompt that is empty or too long, or parameters out of range. */
+  constructor(input: GenerationInput<Piece>, options: GenerateOptions) {
+    this.#input = input;
     this.#options = options;
-    this.#open = open;
     if (options.maxTokens !== undefined) requireCount("maxTokens", options.maxTokens, 0);
     this.#sampling = completeSampling(options);
-    requireTokens(engine, this.#sampling.logitBias.keys());
-    this.#prompt = encodePrompt(engine, tokenizer, template, prompt, options);
+    requireTokens(input.engine, this.#sampling.logitBias.keys());
+    requirePrompt(input.engine, input.prompt);
   }
 
   get promptTokens(): number {
-    return this.#prompt.length;
+    return this.#input.prompt.length;
   }
 
-  /**
-   * The pieces of text as they come; whole characters, and nothing that belongs to a stop string.
-   */
-  async *[Symbol.asyncIterator](): AsyncGenerator<string, void> {
+  /** The pieces as they come; whole characters, and nothing that belongs to a stop string. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void> {
     if (this.#started) throw new UserError("failed", "a text can be iterated over only once");
-    const closing = this.#open();
+    const closing = this.#input.open();
     this.#started = true;
     yield* this.#pieces(closing);
   }
@@ -94,18 +86,15 @@ export class Generation implements AsyncIterable<string> {
     return this.#result;
   }
 
-  async *#pieces(closing: AbortSignal): AsyncGenerator<string, void> {
-    const { stop = [], ignoreEos = false, signal = closing } = this.#options;
+  async *#pieces(closing: AbortSignal): AsyncGenerator<Piece, void> {
+    const { engine, tokenizer, prompt, reader } = this.#input;
+    const { ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
     let prefilled = started;
     let cachedTokens = 0;
     const tokens: number[] = [];
-    const decoder = this.#tokenizer?.decoder();
-    const stops = new StopStrings(stop);
-    let text = "";
-    const prompt = this.#prompt;
-    const ends: ReadonlySet<number> = this.#tokenizer?.endOfGeneration ?? new Set();
-    await using loop = this.#engine.generate({
+    const ends: ReadonlySet<number> = tokenizer?.endOfGeneration ?? new Set();
+    await using loop = engine.generate({
       prompt,
       sampler: new HostSampler(this.#sampling),
       maxTokens: this.#maxTokens(),
@@ -121,52 +110,38 @@ export class Generation implements AsyncIterable<string> {
       },
     });
     let finishReason: FinishReason = "stop";
-    for (;;) {
+    while (!reader.isStopped) {
       const next = await loop.next();
       if (next.done === true) {
         finishReason = next.value;
         break;
       }
       tokens.push(next.value);
-      const piece = stops.push(decoder?.push(next.value) ?? "");
-      text += piece;
-      if (piece !== "") yield piece;
-      if (stops.stopped) break;
+      yield* reader.push(next.value);
     }
+    // Tokens are made ahead of their reader: not behind a stop string.
+    await loop.return("stop");
     const end = performance.now();
-    const rest = stops.push(decoder?.flush() ?? "") + stops.flush();
-    text += rest;
+    const rest = reader.end();
+    const { answer } = reader;
+    const isCall = finishReason === "stop" && answer.toolCalls.length > 0;
     this.#result = {
-      text,
+      ...answer,
       tokens,
-      finishReason,
+      finishReason: isCall ? "tool_calls" : finishReason,
       promptTokens: prompt.length,
       cachedTokens,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
     };
-    if (rest !== "") yield rest;
+    yield* rest;
   }
 
   #maxTokens(): number {
-    const room = this.#engine.plan.contextTokens - this.#prompt.length + 1;
+    const { engine, prompt } = this.#input;
+    const room = engine.plan.contextTokens - prompt.length + 1;
     return Math.min(this.#options.maxTokens ?? room, room);
   }
-}
-
-function encodePrompt(
-  engine: Engine,
-  tokenizer: Tokenizer | undefined,
-  template: ChatTemplate | undefined,
-  prompt: Prompt,
-  { raw = false, now }: GenerateOptions,
-): readonly number[] {
-  const tokens =
-    typeof prompt === "string"
-      ? encodeText(requireTokenizer(tokenizer), raw ? undefined : template, prompt, now)
-      : prompt.tokens;
-  requirePrompt(engine, tokens);
-  return tokens;
 }
 
 /** Throws a "usage" error for ids that the model cannot be fed: none, foreign, or too many. */
@@ -200,23 +175,6 @@ function requireTokens(engine: Engine, ids: Iterable<number>): void {
   }
 }
 
-function encodeText(
-  tokenizer: Tokenizer,
-  template: ChatTemplate | undefined,
-  text: string,
-  now?: () => Date,
-): number[] {
-  if (text === "") throw emptyPrompt();
-  if (template === undefined) return encodeRaw(tokenizer, text);
-  const messages = [{ role: "user", content: text }];
-  return encodeChat(tokenizer, template, { messages, add_generation_prompt: true }, now);
-}
-
 function emptyPrompt(): UserError {
   return new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
-}
-
-function requireTokenizer(tokenizer: Tokenizer | undefined): Tokenizer {
-  if (tokenizer !== undefined) return tokenizer;
-  throw new UserError("model", "the model file has no tokenizer", "feed ids with --tokens 1,2,3");
 }

@@ -3,8 +3,8 @@ import { UserError } from "../errors.ts";
 import type { Metadata } from "../gguf/metadata.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { chatMlTemplate } from "./chatml.ts";
+import type { Segment } from "./jinja/text.ts";
 import { TemplateError } from "./template-error.ts";
-import type { TemplateInput } from "./template-input.ts";
 import { ChatTemplate } from "./template.ts";
 
 /** A model's template, or why another one stands in for it. */
@@ -62,19 +62,9 @@ export function templateFailure(
   return new UserError("usage", `the chat template refused this: ${error.message}${place}`, remedy);
 }
 
-/** The ids of a conversation as the template renders it; user text never becomes special tokens. */
-export function encodeChat(
-  tokenizer: Tokenizer,
-  template: ChatTemplate,
-  input: TemplateInput,
-  now?: () => Date,
-): number[] {
-  try {
-    const segments = template.renderSegments(input, now === undefined ? {} : { now });
-    return withBos(tokenizer, tokenizer.encode(segments));
-  } catch (error) {
-    throw templateFailure(error);
-  }
+/** The ids of a rendered template; user text never becomes special tokens. */
+export function encodeSegments(tokenizer: Tokenizer, segments: readonly Segment[]): number[] {
+  return withBos(tokenizer, tokenizer.encode(segments));
 }
 
 /** The ids of a text as it stands, special tokens included. */

@@ -1,10 +1,11 @@
 /** Ends a streamed text at the first of some strings, wherever the pieces are cut. */
+import { partialLength } from "./partial-match.ts";
 
 export class StopStrings {
   readonly #stops: readonly string[];
   /** Text that may be the beginning of a stop string. */
   #held = "";
-  #stopped = false;
+  #matched: string | undefined;
 
   /** Empty strings never stop anything. */
   constructor(stops: readonly string[]) {
@@ -13,17 +14,25 @@ export class StopStrings {
 
   /** Whether a stop string was met; nothing comes out behind it. */
   get stopped(): boolean {
-    return this.#stopped;
+    return this.#matched !== undefined;
+  }
+
+  /** The stop string that was met. */
+  get matched(): string | undefined {
+    return this.#matched;
   }
 
   /** Takes a piece and returns the text that is certainly no part of a stop string. */
   push(piece: string): string {
-    if (this.#stopped) return "";
+    if (this.stopped) return "";
     const text = this.#held + piece;
-    const found = this.#stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
-    this.#stopped = found.length > 0;
-    const end = this.#stopped ? Math.min(...found) : text.length - this.#heldLength(text);
-    this.#held = this.#stopped ? "" : text.slice(end);
+    const [first] = this.#stops
+      .map((stop) => ({ stop, at: text.indexOf(stop) }))
+      .filter(({ at }) => at >= 0)
+      .toSorted((a, b) => a.at - b.at);
+    this.#matched = first?.stop;
+    const end = first?.at ?? text.length - partialLength(text, this.#stops);
+    this.#held = first === undefined ? text.slice(end) : "";
     return text.slice(0, end);
   }
 
@@ -32,15 +41,5 @@ export class StopStrings {
     const held = this.#held;
     this.#held = "";
     return held;
-  }
-
-  /** Length of the longest end of the text with which a stop string begins. */
-  #heldLength(text: string): number {
-    const longest = Math.max(0, ...this.#stops.map((stop) => stop.length - 1));
-    for (let length = Math.min(longest, text.length); length > 0; length--) {
-      const tail = text.slice(text.length - length);
-      if (this.#stops.some((stop) => stop.startsWith(tail))) return length;
-    }
-    return 0;
   }
 }

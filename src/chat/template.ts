@@ -21,6 +21,7 @@ export interface RenderOptions {
 
 /** A parsed template. Rendering leaves it unchanged. */
 export class ChatTemplate {
+  readonly source: string;
   readonly #program: Program;
   readonly #modelVariables: Readonly<Record<string, unknown>>;
 
@@ -29,6 +30,7 @@ export class ChatTemplate {
    * input may override them. Throws a `TemplateError` of kind "parse" or "limit".
    */
   constructor(source: string, modelVariables: Readonly<Record<string, unknown>> = {}) {
+    this.source = source;
     this.#program = guarded(() => parseTemplate(source));
     this.#modelVariables = modelVariables;
   }

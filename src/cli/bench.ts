@@ -18,7 +18,9 @@ import {
 } from "./bench/measure.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
-import { contextFlags, deviceFlags, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
+import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
 
@@ -44,6 +46,21 @@ const flags = {
 export const benchCommand = command({
   name: "bench",
   summary: "Measure speed",
+  description: `
+    Measures prefill and decode in tokens a second. It warms up, repeats, prints medians, and
+    never counts the first token of a text.
+
+    Decode must read all weights for every token: the share of the floor compares it with the
+    read bandwidth that is measured on the same device just before.
+  `,
+  examples: {
+    "zinc bench -m llama-3.1-8b": "the usual measure",
+    "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
+    "zinc bench --streams 1,4,16": "several texts at once",
+    "zinc bench --prefix-reuse": "how soon the second turn of a chat begins",
+  },
+  environment: modelEnvironment,
+  exitCodes: runExitCodes,
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
@@ -83,7 +100,7 @@ function sizesOf(values: Values<typeof flags>) {
 
 /** Loading would say so, too, and advise a flag that this command does not have. */
 async function requireContext(path: string | undefined, tokens: number): Promise<void> {
-  using file = await openModelFile(path);
+  using file = await openModelFile(chooseModel(path));
   const { name, contextLength } = describeModel(file).config;
   if (tokens <= contextLength) return;
   throw new UserError(

@@ -18,12 +18,28 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { deviceFlags, modelFlags, outputFlags } from "./flags.ts";
+import { deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({
   name: "check",
   summary: "Look at loader, drivers, device and model, and test them",
+  description: `
+    Goes from the Vulkan loader to an answer of the small model inside zinc, and says of each
+    step whether it is as it should be and, if not, what to do. Also spelled zinc --check.
+
+    With a model it also says whether zinc runs it, whether it fits, and how long texts may be.
+  `,
+  examples: {
+    "zinc --check": "is everything as it should be?",
+    "zinc --check -m llama-3.1-8b": "does this model fit, and with which context?",
+    "zinc --check --json --strict": "for scripts: exit code 1 also on a warning",
+  },
+  environment: modelEnvironment,
+  exitCodes: {
+    0: "all is well, perhaps with warnings",
+    1: "a check failed, or warned with --strict",
+  },
   flags: {
     ...modelFlags,
     ...deviceFlags,

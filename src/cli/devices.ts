@@ -5,11 +5,22 @@ import { Instance, type PhysicalDevice } from "../vulkan/instance.ts";
 import { chooseDevice, judgeDevices, localBytes, type Verdict } from "../vulkan/selection.ts";
 import { command } from "./command.ts";
 import { outputFlags } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
 import { writeOut } from "./output.ts";
 
 export const devicesCommand = command({
   name: "devices",
   summary: "List the Vulkan devices",
+  description: `
+    Lists every device with its number, memory and driver, and says of each why it is or is not
+    used. The one that zinc takes by itself has a star.
+  `,
+  examples: {
+    "zinc devices": "which devices are there?",
+    'zinc -d 1 -p "Hello"': "use the second",
+    "zinc -d radeon -p Hello": "use one by a part of its name",
+  },
+  exitCodes: { 4: runExitCodes[4] },
   flags: { json: outputFlags.json },
   async run({ json }) {
     const instance = Instance.create();

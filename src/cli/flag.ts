@@ -10,11 +10,19 @@ export interface Flag<T> {
   readonly alias?: string;
   /** What the value is, for help: "file", "n". Flags without one are on or off. */
   readonly hint?: string;
+  /** What the shell offers for the value. */
+  readonly completes?: Completes;
   /** May be given several times; the value is the list. */
   readonly multiple?: boolean;
   /** Text → value, or a message. */
   readonly schema: v.GenericSchema<string, T>;
 }
+
+/**
+ * Words to choose from, or where to find them: files, names of models that are here, both, names
+ * of what can be removed, or what can be pulled.
+ */
+export type Completes = readonly string[] | "files" | "names" | "models" | "removable" | "sources";
 
 // The value types differ from flag to flag; `Values` recovers each.
 export type Flags = Readonly<Record<string, Flag<unknown>>>;
@@ -24,7 +32,7 @@ export type Values<F extends Flags> = {
   readonly [K in keyof F]: F[K] extends Flag<infer T> ? T | undefined : never;
 };
 
-type Details = Pick<Flag<unknown>, "alias">;
+type Details = Pick<Flag<unknown>, "alias" | "completes">;
 
 const onWords = ["1", "true", "on", "yes"];
 const offWords = ["0", "false", "off", "no"];
@@ -66,7 +74,7 @@ export function texts(hint: string, description: string): Flag<readonly string[]
 export function oneOf<const T extends string>(options: readonly T[], description: string): Flag<T> {
   const choice = new Intl.ListFormat("en-GB", { type: "disjunction" }).format(options);
   const schema = v.picklist(options, `must be ${choice}`) as v.GenericSchema<string, T>;
-  return { description, hint: options.join("|"), schema };
+  return { description, hint: options.join("|"), completes: options, schema };
 }
 
 /** Which numbers a flag takes. */

@@ -2,13 +2,22 @@
 import { anyText, integer, integers, number, oneOf, text, texts, toggle } from "./flag.ts";
 
 export const modelFlags = {
-  model: text("file", "GGUF file; else $ZINC_MODEL, else the small model inside zinc", {
+  model: text("model", "file or managed name (default $ZINC_MODEL, else the active one)", {
     alias: "m",
+    completes: "models",
   }),
 } as const;
 
+/** What a command that takes a model looks at. */
+export const modelEnvironment = {
+  ZINC_MODELS: "folder of the managed models; default $XDG_DATA_HOME/zinc/models",
+  XDG_CONFIG_HOME: "where zinc/config.json names the active model; default ~/.config",
+} as const;
+
 export const deviceFlags = {
-  device: text("device", "number or part of a name, as zinc devices lists them", { alias: "d" }),
+  device: text("device", "number or part of a name, from zinc devices (default the best)", {
+    alias: "d",
+  }),
 } as const;
 
 export const contextFlags = {
@@ -18,7 +27,7 @@ export const contextFlags = {
     { min: 1 },
     { alias: "c" },
   ),
-  kvType: oneOf(["f16"], "type of the cache of keys and values"),
+  kvType: oneOf(["f16"], "type of the cache of keys and values (default f16)"),
   deterministic: toggle("results that do not depend on how work is batched"),
 } as const;
 
@@ -51,17 +60,30 @@ export const samplingFlags = {
     min: -100,
     max: 100,
   }),
-  seed: integer("n", "the same seed gives the same text", { min: 0 }),
-  logitBias: texts("id=bias", "add to the logit of a token; -inf bans it"),
-  stop: texts("text", "end the answer at this text; may be repeated"),
+  seed: integer("n", "the same seed gives the same text (default random)", { min: 0 }),
+  logitBias: texts("id=bias", "add to the logit of a token, -inf bans it (default none)"),
+  stop: texts("text", "end the answer at this text; may be repeated (default none)"),
   ignoreEos: toggle("go on behind the tokens that usually end an answer"),
 } as const;
 
 export const promptFlags = {
-  prompt: anyText("text", "what to say; text on stdin is put before it", { alias: "p" }),
+  prompt: anyText("text", "what to say, behind the text on stdin (default empty)", { alias: "p" }),
   raw: toggle("the prompt as it is: no chat template, special tokens count"),
-  tokens: integers("ids", "token ids as they are, instead of text: 1,2,3"),
-  template: text("file", "a chat template (Jinja) instead of the model's own"),
+  tokens: integers("ids", "token ids instead of text, as they are: 1,2,3 (default none)"),
+  template: text("file", "a chat template in Jinja (default the model's own)", {
+    completes: "files",
+  }),
+} as const;
+
+export const chatFlags = {
+  system: text("text", "what the model is told before all else (default nothing)"),
+  think: oneOf(
+    ["on", "off", "auto"],
+    "think before the answer; auto leaves it to the model (default)",
+  ),
+  tools: text("file", "functions the model may call, a list in JSON (default none)", {
+    completes: "files",
+  }),
 } as const;
 
 export const outputFlags = {

@@ -2,13 +2,24 @@
 import { UserError } from "../errors.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
-import { contextFlags, deviceFlags, modelFlags, promptFlags } from "./flags.ts";
+import { contextFlags, deviceFlags, modelEnvironment, modelFlags, promptFlags } from "./flags.ts";
+import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";
 import { writeOut } from "./output.ts";
 
 export const logitsCommand = command({
   name: "logits",
   summary: "Print the logits behind token ids",
+  description: `
+    Prints the output of the model before any sampling, as a JSON list with a number for each
+    token of the vocabulary: for the last position or, with --all, a list for each.
+  `,
+  examples: {
+    "zinc logits --tokens 1,2,3": "behind the third token",
+    "zinc logits -m model.gguf --tokens 1,2,3 --all": "behind each of them",
+  },
+  environment: modelEnvironment,
+  exitCodes: runExitCodes,
   flags: {
     ...modelFlags,
     tokens: promptFlags.tokens,

@@ -1,8 +1,18 @@
 /** From the shared flags to a loaded model. */
+import { canSwitchThinking } from "../chat/thinking.ts";
 import { UserError } from "../errors.ts";
-import { load, type LanguageModel, type LoadOptions } from "../index.ts";
+import {
+  load,
+  type GenerateOptions,
+  type LanguageModel,
+  type LoadOptions,
+  type Thinking,
+} from "../index.ts";
 import { formatBytes } from "../math.ts";
+import type { Values } from "./flag.ts";
+import type { samplingFlags } from "./flags.ts";
 import { readTextFile } from "./input.ts";
+import { chooseModel } from "./model-choice.ts";
 import { note, warn } from "./output.ts";
 import { Progress } from "./progress.ts";
 
@@ -24,7 +34,7 @@ export async function loadModel(
   const template =
     options.template === undefined ? undefined : await readTextFile(options.template);
   try {
-    return await load(options.model, {
+    return await load(chooseModel(options.model), {
       device: options.device,
       contextTokens: options.ctx,
       deterministic: options.deterministic,
@@ -50,6 +60,30 @@ export function describeLoaded(model: LanguageModel): void {
       `${formatBytes(plan.totalBytes)} on the device, context ${plan.contextTokens}, ` +
       `loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
   );
+}
+
+/** Says so if the chat template does not care. `name` is what the wish was expressed with. */
+export function warnOfThinking(model: LanguageModel, thinking: Thinking, name: string): void {
+  if (thinking === "auto" || canSwitchThinking(model.chatFormat.template)) return;
+  warn(`${name} ${thinking} changes nothing: this chat template has no switch for thinking`);
+}
+
+/** The sampling flags, as the library takes them. Throws a "usage" error for a bad bias. */
+export function generateOptions(values: Values<typeof samplingFlags>): GenerateOptions {
+  return {
+    temperature: values.temp,
+    topK: values.topK,
+    topP: values.topP,
+    minP: values.minP,
+    repeatPenalty: values.repeatPenalty,
+    presencePenalty: values.presencePenalty,
+    frequencyPenalty: values.frequencyPenalty,
+    seed: values.seed,
+    logitBias: parseLogitBias(values.logitBias),
+    maxTokens: values.maxTokens,
+    stop: values.stop,
+    ignoreEos: values.ignoreEos,
+  };
 }
 
 /** "123=-1.5" and "42=-inf" → token ids with what is added to their logits. */

@@ -1,97 +1,50 @@
-/** `zinc model info`: what a file holds, without touching a GPU. */
-import { resolveTemplate } from "../chat/prompt.ts";
-import { oneLine, UserError } from "../errors.ts";
-import type { GgufFile } from "../gguf/file.ts";
-import { openModelFile, openTokenizer } from "../index.ts";
-import { formatBytes } from "../math.ts";
-import { architectureNames, architectureOf } from "../model/architectures.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { command } from "./command.ts";
-import { toggle } from "./flag.ts";
-import { modelFlags, outputFlags } from "./flags.ts";
-import { shorten, suggestion } from "./options.ts";
-import { warn, writeOut } from "./output.ts";
+/** `zinc model`: the models that zinc keeps. */
+import { commandGroup } from "./command.ts";
+import { modelEnvironment } from "./flags.ts";
 
-const actions = ["info"];
-
-export const modelCommand = command({
+export const modelCommand = commandGroup({
   name: "model",
-  summary: "Look into model files",
-  flags: { ...modelFlags, tensors: toggle("list every tensor"), json: outputFlags.json },
-  positionals: { ACTION: "info: what the file holds", FILE: "GGUF file, as behind -m" },
-  async run({ model, tensors, json }, [action, path]) {
-    if (action === undefined) {
-      throw new UserError("usage", "no action is given", "write zinc model info FILE");
-    }
-    if (action !== "info") {
-      const file = action.endsWith(".gguf") ? action : "FILE";
-      const remedy = suggestion(action, actions) ?? `write zinc model info ${file}`;
-      throw new UserError("usage", `unknown action "${shorten(action)}"`, remedy);
-    }
-    using file = await openModelFile(path ?? model);
-    const info = describeFile(file);
-    if (json === true) {
-      await writeOut(
-        `${JSON.stringify(tensors === true ? { ...info, tensors: file.tensors } : info)}\n`,
-      );
-      return;
-    }
-    for (const [key, value] of Object.entries(info))
-      await writeOut(`${key.padEnd(14)} ${formatValue(value)}\n`);
-    if (tensors !== true) return;
-    for (const { name, dims, typeName } of file.tensors) {
-      await writeOut(`${oneLine(name).padEnd(36)} ${typeName.padEnd(8)} ${dims.join(" × ")}\n`);
-    }
+  summary: "Download, choose and look into models",
+  description: `
+    zinc keeps models under short names, which -m takes as well as the path of a file. One of
+    them can be the active model, which is used where none is named.
+
+    Names come from a list inside zinc (zinc model list); any other GGUF file on the hub or on a
+    web server can be had by its address, and one on this machine by its path.
+  `,
+  commands: {
+    list: {
+      summary: "which models there are, and which fit this device",
+      load: async () => (await import("./model/list.ts")).modelListCommand,
+    },
+    pull: {
+      summary: "download a model, or take over a file",
+      load: async () => (await import("./model/pull.ts")).modelPullCommand,
+    },
+    use: {
+      summary: "choose the model that is used where none is named",
+      load: async () => (await import("./model/use.ts")).modelUseCommand,
+    },
+    active: {
+      summary: "print the model that is used where none is named",
+      load: async () => (await import("./model/active.ts")).modelActiveCommand,
+    },
+    rm: {
+      summary: "remove a model",
+      load: async () => (await import("./model/rm.ts")).modelRmCommand,
+    },
+    info: {
+      summary: "show what a model holds, without a GPU",
+      load: async () => (await import("./model/info.ts")).modelInfoCommand,
+    },
   },
+  examples: {
+    "zinc model list": "what is there, and what could be",
+    "zinc model pull qwen3.5-2b --use": "download a model, and use it from now on",
+    "zinc model info model.gguf": "look into a file",
+  },
+  environment: modelEnvironment,
+  exitCodes: { 3: "the model is missing, damaged or not supported" },
+  remedy: (word) =>
+    word.endsWith(".gguf") ? `write zinc model info ${word}` : "zinc model --help lists them",
 });
-
-function describeFile(file: GgufFile) {
-  const { metadata, tensors } = file;
-  const architecture = architectureOf(file);
-  const tokenizer = tokenizerOf(file);
-  const template = resolveTemplate(metadata, tokenizer);
-  const types = new Map<string, number>();
-  for (const { typeName, sizeBytes = 0 } of tensors)
-    types.set(typeName, (types.get(typeName) ?? 0) + sizeBytes);
-  const parameters = tensors.reduce((sum, { valueCount }) => sum + valueCount, 0);
-  return {
-    file: file.fileNames[0],
-    parts: file.fileNames.length,
-    name: metadata.string("general.name") ?? null,
-    architecture,
-    runs: architectureNames.includes(architecture),
-    parameters,
-    bytes: file.sizeBytes,
-    types: Object.fromEntries([...types].toSorted(([, a], [, b]) => b - a)),
-    context: metadata.count(`${architecture}.context_length`) ?? null,
-    layers: metadata.count(`${architecture}.block_count`) ?? null,
-    tokenizer: metadata.string("tokenizer.ggml.model") ?? null,
-    preTokenizer: metadata.string("tokenizer.ggml.pre") ?? null,
-    vocabulary: tokenizer?.vocabSize ?? null,
-    endTokens: [...(tokenizer?.endOfGeneration ?? [])],
-    template: template === undefined ? "none" : (template.problem ?? "usable"),
-  };
-}
-
-/** Files whose tokenizer zinc lacks can still be looked into. */
-function tokenizerOf(file: GgufFile): Tokenizer | undefined {
-  try {
-    return file.metadata.has("tokenizer.ggml.model") ? openTokenizer(file, warn) : undefined;
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    warn(error.text);
-    return undefined;
-  }
-}
-
-function formatValue(value: unknown): string {
-  if (value === null) return "–";
-  if (Array.isArray(value)) return value.join(", ") || "–";
-  if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value !== "object") return oneLine(String(value));
-  return (
-    Object.entries(value as Record<string, number>)
-      .map(([name, bytes]) => `${name} ${formatBytes(bytes)}`)
-      .join(", ") || "–"
-  );
-}

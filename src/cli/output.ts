@@ -24,6 +24,10 @@ export function setQuiet(on: boolean): void {
   quiet = on;
 }
 
+export function isQuiet(): boolean {
+  return quiet;
+}
+
 /** Each stream is judged by itself. */
 export function colorize(stream: "stdout" | "stderr"): boolean {
   return wantsColor(colorMode, process.env, process[stream].isTTY === true);
@@ -116,7 +120,16 @@ export function printError(message: string): void {
   writeErr(`${paint("zinc: ", "red")}${message}\n`);
 }
 
-const codes = { red: 31, green: 32, yellow: 33, blue: 34, bold: 1, dim: 2 } as const;
+const codes = {
+  red: "31",
+  green: "32",
+  yellow: "33",
+  blue: "34",
+  cyan: "36",
+  bold: "1",
+  dim: "2",
+  title: "1;4",
+} as const;
 
 export function paint(
   text: string,

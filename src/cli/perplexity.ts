@@ -4,8 +4,9 @@ import { UserError } from "../errors.ts";
 import type { LanguageModel } from "../index.ts";
 import { command } from "./command.ts";
 import { integer, text } from "./flag.ts";
-import { contextFlags, deviceFlags, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { readTextFile } from "./input.ts";
+import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";
 import { setQuiet, writeOut } from "./output.ts";
 import { Progress } from "./progress.ts";
@@ -14,11 +15,25 @@ import { signalExitCode, stopGently } from "./signals.ts";
 export const perplexityCommand = command({
   name: "perplexity",
   summary: "Measure how well the model predicts a text",
+  description: `
+    Cuts the text into windows, each read from an empty context, and scores the second half of
+    each. No special tokens are added, and the tail of the text that fills no window is left
+    out. Lower is better; compare only results of the same text and window.
+  `,
+  examples: {
+    "zinc perplexity -m model.gguf -f text.txt": "over the whole text",
+    "zinc perplexity -f text.txt --ctx 2048 --chunks 8": "over the beginning, in longer windows",
+  },
+  environment: modelEnvironment,
+  exitCodes: runExitCodes,
   flags: {
     ...modelFlags,
-    file: text("file", "the text, UTF-8", { alias: "f" }),
+    file: text("file", "the text in UTF-8, - for stdin; required", {
+      alias: "f",
+      completes: "files",
+    }),
     ctx: integer("tokens", "length of a window (default 512)", { min: 4 }, { alias: "c" }),
-    chunks: integer("k", "only the first k windows", { min: 1 }),
+    chunks: integer("k", "only the first k windows (default all)", { min: 1 }),
     kvType: contextFlags.kvType,
     deterministic: contextFlags.deterministic,
     ...deviceFlags,

@@ -1,26 +1,40 @@
 /** `zinc run`: complete one prompt and print it as it is made. */
-import type { GenerationResult, LanguageModel, Prompt } from "../index.ts";
+import type {
+  GenerateOptions,
+  Generation,
+  GenerationResult,
+  LanguageModel,
+  Part,
+  Prompt,
+} from "../index.ts";
 import { UserError } from "../errors.ts";
+import { AnswerPrinter } from "./answer-printer.ts";
 import { command } from "./command.ts";
 import { clock } from "./clock.ts";
 import { toggle, type Values } from "./flag.ts";
 import {
+  chatFlags,
   contextFlags,
   deviceFlags,
+  modelEnvironment,
   modelFlags,
   outputFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";
 import { readStdin } from "./input.ts";
-import { describeLoaded, loadModel, parseLogitBias } from "./model-options.ts";
+import { runExitCodes } from "./manual.ts";
+import { describeLoaded, generateOptions, loadModel, warnOfThinking } from "./model-options.ts";
 import { note, setQuiet, writeOut } from "./output.ts";
 import { printProfile } from "./profile.ts";
 import { signalExitCode, stopGently, stopSignal } from "./signals.ts";
+import { speedsOf, summaryOf } from "./speeds.ts";
+import { readTools } from "./tools-file.ts";
 
 const flags = {
   ...modelFlags,
   ...promptFlags,
+  ...chatFlags,
   ...samplingFlags,
   ...contextFlags,
   ...deviceFlags,
@@ -31,53 +45,91 @@ const flags = {
 export const runCommand = command({
   name: "run",
   summary: "Complete one prompt",
+  description: `
+    Puts the prompt into the model's chat template, if it has one, and prints the answer as it
+    is made. Text on stdin comes before the prompt, on lines of its own. The name of the command
+    may be left out.
+
+    The answer goes to stdout and everything else to stderr. Ctrl+C ends the answer with what
+    there is of it.
+  `,
+  examples: {
+    'zinc --prompt "Why is the sky blue?"': "ask the active model",
+    'zinc -m qwen3.5-2b --prompt "Hello" --temp 0': "the same answer each time",
+    'zinc -p "Sum this up." < report.txt': "a question about a text",
+    'zinc -m model.gguf --raw -p "def fib(n):" -n 64': "go on with a text, without a template",
+    "zinc -p Hello --json | jq .timings": "one JSON object instead of text",
+  },
+  environment: { ...modelEnvironment, ZINC_NOW: "the time that templates are told; default now" },
+  exitCodes: runExitCodes,
   flags,
   remedy: 'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
   async run(values) {
     setQuiet(values.quiet === true);
-    const logitBias = parseLogitBias(values.logitBias);
-    const now = clock();
+    const options = { ...generateOptions(values), signal: stopSignal, now: clock() };
     const prompt = await readPrompt(values);
+    const tools = values.tools === undefined ? undefined : await readTools(values.tools);
     using model = await loadModel(values);
+    const generation = begin(model, prompt, values, tools, options);
     if (values.json !== true) describeLoaded(model);
     stopGently();
-    const generation = model.generate(prompt, {
-      temperature: values.temp,
-      topK: values.topK,
-      topP: values.topP,
-      minP: values.minP,
-      repeatPenalty: values.repeatPenalty,
-      presencePenalty: values.presencePenalty,
-      frequencyPenalty: values.frequencyPenalty,
-      seed: values.seed,
-      logitBias,
-      maxTokens: values.maxTokens,
-      stop: values.stop,
-      raw: values.raw,
-      ignoreEos: values.ignoreEos,
-      signal: stopSignal,
-      now,
-    });
-    for await (const piece of generation) if (values.json !== true) await writeOut(piece);
-    const result = await generation.result();
-    if (values.json === true) await writeOut(`${JSON.stringify(report(model, result))}\n`);
-    else await writeOut(model.hasTokenizer ? "\n" : `${result.tokens.join(",")}\n`);
-    if (values.json !== true) summarize(result);
+    if (values.json === true) {
+      await writeOut(`${JSON.stringify(report(model, await generation.result()))}\n`);
+    } else {
+      const printer = new AnswerPrinter();
+      for await (const piece of generation) {
+        await printer.print(typeof piece === "string" ? { type: "text", text: piece } : piece);
+      }
+      const result = await generation.result();
+      if (model.hasTokenizer) await printer.end();
+      else await writeOut(`${result.tokens.join(",")}\n`);
+      note(summaryOf(result));
+    }
     if (values.profile === true) printProfile(model.engine);
     return signalExitCode() ?? 0;
   },
 });
 
+/** A text goes through the chat template if there is one, and its answer is split then. */
+function begin(
+  model: LanguageModel,
+  prompt: Prompt,
+  { raw = false, system, think: thinking }: Pick<Values<typeof flags>, "raw" | "system" | "think">,
+  tools: readonly unknown[] | undefined,
+  options: GenerateOptions,
+): Generation | Generation<Part> {
+  const isChatWanted = [system, thinking, tools].some((value) => value !== undefined);
+  const isChat =
+    typeof prompt === "string" && !raw && (isChatWanted || model.template !== undefined);
+  if (!isChat) return model.generate(prompt, { ...options, raw });
+  if (thinking !== undefined) warnOfThinking(model, thinking, "--think");
+  const question = { role: "user", content: prompt };
+  const messages =
+    system === undefined ? [question] : [{ role: "system", content: system }, question];
+  return model.chat({ messages, tools, thinking }, options);
+}
+
 async function readPrompt(values: Values<typeof flags>): Promise<Prompt> {
   const { tokens, prompt, raw, template } = values;
   if (tokens !== undefined) {
     if (prompt !== undefined) throw exclusive("--tokens", "--prompt");
+    requireChat("--tokens", values);
     return { tokens };
   }
-  if (raw === true && template !== undefined) throw exclusive("--raw", "--template");
+  if (raw === true) {
+    if (template !== undefined) throw exclusive("--raw", "--template");
+    requireChat("--raw", values);
+  }
   const text = joinPrompt(await readStdin(), prompt ?? "", raw === true);
   if (text.trim() !== "") return text;
   throw new UserError("usage", "the prompt is empty", 'say something, as in --prompt "Hello"');
+}
+
+/** `flag` excludes what only a chat template can say. */
+function requireChat(flag: string, values: Values<typeof flags>): void {
+  for (const key of Object.keys(chatFlags) as (keyof typeof chatFlags)[]) {
+    if (values[key] !== undefined) throw exclusive(flag, `--${key}`);
+  }
 }
 
 function exclusive(one: string, other: string): UserError {
@@ -95,10 +147,13 @@ function joinPrompt(piped: string, prompt: string, raw: boolean): string {
 }
 
 function report(model: LanguageModel, result: GenerationResult) {
-  const { text, tokens, promptTokens, finishReason, prefillMs, decodeMs } = result;
-  const { prefill, decode } = speeds(result);
+  const { text, reasoning, toolCalls, tokens, promptTokens, finishReason } = result;
+  const { prefillMs, decodeMs } = result;
+  const { prefill, decode } = speedsOf(result);
   return {
     text,
+    reasoning,
+    toolCalls,
     tokens,
     promptTokens,
     finishReason,
@@ -110,25 +165,4 @@ function report(model: LanguageModel, result: GenerationResult) {
       decodeTokS: decode,
     },
   };
-}
-
-/**
- * Tokens a second. The first token comes with the prefill, so it is not counted; null where there
- * is nothing to measure.
- */
-function speeds({ promptTokens, prefillMs, tokens, decodeMs }: GenerationResult) {
-  return {
-    prefill: prefillMs === 0 ? null : promptTokens / (prefillMs / 1000),
-    decode: tokens.length < 2 ? null : (tokens.length - 1) / (decodeMs / 1000),
-  };
-}
-
-function summarize(result: GenerationResult): void {
-  const { prefill, decode } = speeds(result);
-  const at = (speed: number | null) => (speed === null ? "" : ` at ${speed.toFixed(1)} tok/s`);
-  const count = result.tokens.length;
-  note(
-    `${result.promptTokens} prompt tokens${at(prefill)}, ` +
-      `${count} ${count === 1 ? "token" : "tokens"}${at(decode)}`,
-  );
 }

@@ -16,6 +16,24 @@ export function signalExitCode(): number | undefined {
   return received;
 }
 
+/** The work at hand, if Ctrl+C is to end it and nothing else. */
+let caught: AbortController | undefined;
+
+/**
+ * Work that the first Ctrl+C ends, and not the program: its signal is aborted. The second in a row
+ * ends the program, unless the work is done and `release` was called.
+ */
+export function catchInterrupt(): { readonly signal: AbortSignal; release(): void } {
+  const work = new AbortController();
+  caught = work;
+  return {
+    signal: work.signal,
+    release() {
+      if (caught === work) caught = undefined;
+    },
+  };
+}
+
 /** From now on the work looks at `stopSignal` or `signalExitCode`, and ends by itself. */
 export function stopGently(): void {
   stopsGently = true;
@@ -27,6 +45,7 @@ export function listenForSignals(): void {
     ["SIGTERM", 143],
   ] as const) {
     process.on(name, () => {
+      if (name === "SIGINT" && caught?.signal.aborted === false) return caught.abort();
       if (!stopsGently || received !== undefined) {
         clearLine();
         process.exit(code);

@@ -26,22 +26,16 @@ export interface EngineMemory extends PassMemory {
 /** Allocates what the plan says. Holds nothing if it throws. */
 export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): EngineMemory {
   const groups: MemoryGroup[] = [];
-  const allocate = (
-    use: "device" | "step" | "readback",
-    pieces: readonly Piece[],
-    label: string,
-  ) => {
+  type Use = "device" | "step" | "readback";
+  const allocate = (use: Use, pieces: readonly Piece[], label: string) => {
     const group = new MemoryGroup(gpu.device, use, pieces, label);
     groups.push(group);
     return group.slices;
   };
   try {
     const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
-    const caches = allocate(
-      "device",
-      cachePieces(model, cacheTokens),
-      "the cache of keys and values",
-    );
+    const cachePlan = cachePieces(model, cacheTokens);
+    const caches = allocate("device", cachePlan, "the cache of keys and values");
     const { checkpointCapacity = 0 } = plan;
     const statePlan = statePieces(model, sequenceCapacity + checkpointCapacity);
     const states = allocate("device", statePlan, "the state of recurrent layers");

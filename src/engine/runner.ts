@@ -156,7 +156,7 @@ export class Runner {
     };
   }
 
-  /** The tokens that the device chose in a step that landed, valid until the second step from it. */
+  /** The tokens that the device chose in a step that landed, valid until the second one from it. */
   tokensOf({ index, outputs }: Flight): Uint32Array {
     const view = this.#flights[index];
     invariant(view !== undefined, `flight ${index}`);

@@ -190,15 +190,26 @@ export class TokenLoop {
     const outcomes: Outcome[] = [];
     for (const { id, hasOutput } of runs) {
       if (!hasOutput) continue;
-      const request = this.#open.get(id)?.request;
       const start = outcomes.length * vocabularySize;
-      const end = start + vocabularySize;
-      // It may have been given up by what was called since the plan was made.
-      const token = request?.sampler.sample(logits.subarray(start, end)) ?? 0;
-      outcomes.push({ token, isEnd: request?.endTokens.has(token) ?? true });
+      outcomes.push(this.#choose(id, logits.subarray(start, start + vocabularySize)));
     }
     invariant(outcomes.length === outputRows.length, "an output without a text");
     return outcomes;
+  }
+
+  /** A sampler that fails ends its own text; that may have been given up since it was planned. */
+  #choose(id: number, logits: Float32Array): Outcome {
+    const ticket = this.#open.get(id);
+    if (ticket === undefined) return { token: 0, isEnd: true };
+    const { sampler, endTokens } = ticket.request;
+    try {
+      const token = sampler.sample(logits);
+      return { token, isEnd: endTokens.has(token) };
+    } catch (error) {
+      this.#cancel(id);
+      ticket.fail(error);
+      return { token: 0, isEnd: true };
+    }
   }
 
   #deliver(id: number, token: number, finish: "stop" | "length" | undefined): void {

@@ -6,6 +6,7 @@ import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { flashAttention, suitsFlash } from "./flash-attention.ts";
 import { halve } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
@@ -128,6 +129,11 @@ export function attention(context: KernelContext, args: Attention): void {
   // Blocks of codes must not straddle heads, which different workgroups compute.
   const { result, workspace, step } = args;
   const width = heads * valueWidth;
+  if (kind !== "int8" && suitsFlash(context, args)) {
+    flashAttention(context, args);
+    if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
+    return;
+  }
   if (kind !== "int8" || valueWidth % 32 === 0) {
     attend(context, args, kind === "int8");
     if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });

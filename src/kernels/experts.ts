@@ -176,8 +176,8 @@ function route(context: KernelContext, args: Experts, s: Parts): () => void {
 }
 
 /**
- * Normalizes rows for the experts. Returns what appends gated = f(Gateₑ · h) ⊙ (Upₑ · h) and tells how
- * it leaves that.
+ * Normalizes rows for the experts. Returns what appends gated = f(Gateₑ · h) ⊙ (Upₑ · h) and tells
+ * how it leaves that.
  */
 function prepareExperts(context: KernelContext, args: Experts, s: Parts): () => ExpertActivation {
   const { x, norm, epsilon, weights, step, rowCapacity, deterministic } = args;

@@ -161,7 +161,7 @@ export function resultRows(y: BufferSlice, quantizes: boolean, rowCapacity: numb
 }
 
 /** Values that one invocation reads at once (UNIT_VALUES of shaders/include/quant). */
-function unitValues(dtype: DType): number {
+export function unitValues(dtype: DType): number {
   const { blockValues } = blockFormats[dtype];
   if (blockValues === 1) return 8;
   return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
@@ -179,15 +179,12 @@ const subgroupsWanted = 2048;
 const subgroupsMax = 16;
 
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
-  const { w, rowCapacity, yActivation, norm, activation, gated } = args;
-  // Two matrices with long units fill the registers.
-  const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;
-  const columns = Math.min(rowCapacity, isHeavy ? 4 : linearRowsMax);
+  const { w, rowCapacity, yActivation, norm } = args;
+  const isCpu = context.capabilities.kind === "cpu";
+  const { rows, columns } = isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(args);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
-  const rows = columns > 2 || isHeavy ? 1 : 2;
   const split = splitOf(context, args, rows, lanes);
-  const isCpu = context.capabilities.kind === "cpu";
   // What precedes the product is done by every workgroup, so it must have enough to do.
   const least = norm === undefined || isCpu ? 1 : 8;
   const quantizes = yActivation === "int8";
@@ -217,4 +214,19 @@ function splitOf(context: KernelContext, args: Linear, rows: number, lanes: numb
     split *= 2;
   }
   return split;
+}
+
+type Patch = Pick<LinearTuning, "rows" | "columns">;
+
+/** What fits into registers. */
+function patch({ w, rowCapacity, activation, gated }: Linear): Patch {
+  // Two matrices with long units fill them.
+  const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;
+  const columns = Math.min(rowCapacity, isHeavy ? 4 : linearRowsMax);
+  return { rows: columns > 2 || isHeavy ? 1 : 2, columns };
+}
+
+/** A processor takes activations one by one, so that each should serve several rows of weights. */
+function cpuPatch({ gated }: Linear): Patch {
+  return { rows: gated === undefined ? 4 : 2, columns: 4 };
 }

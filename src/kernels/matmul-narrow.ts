@@ -3,6 +3,7 @@ import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
 import type { MatrixUnits } from "./matrix-units.ts";
 import { productFlags } from "./product-flags.ts";
@@ -32,7 +33,7 @@ export interface NarrowTuning {
 }
 
 /** Rows of activations up to which it is chosen, in whole fragments. */
-export const narrowRowsMax = 64;
+const narrowRowsMax = 64;
 
 /** Whether the rows are whole fragments: they are read without looking. */
 export function isNarrow({ columns }: MatrixUnits, rowCapacity: number): boolean {
@@ -49,7 +50,10 @@ export function matmulNarrow(
   const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   const { rows, columns, subgroups, slice } = tuning;
   invariant(rowCapacity % columns === 0, `matmul ${w.name}: ${rowCapacity} rows in ${columns}`);
-  invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
+  invariant(slice % unitValues(w.dtype) === 0, `matmul ${w.name}: slices of ${slice} values`);
+  const bytes = sharedBytes(units, tuning);
+  const { sharedMemoryBytes } = context.capabilities.limits;
+  invariant(bytes <= sharedMemoryBytes, `matmul ${w.name}: ${bytes} bytes of shared memory`);
   launch(context, matmulNarrowKernel, {
     shader: `matmul_narrow.${w.dtype}` as ShaderName,
     constants: [

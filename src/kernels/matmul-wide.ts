@@ -3,6 +3,7 @@ import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
 import type { MatrixUnits } from "./matrix-units.ts";
 import { productFlags } from "./product-flags.ts";
@@ -54,7 +55,10 @@ export function matmulWide(
   const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
   const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
   const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
-  invariant(sharedBytes(units, tuning) <= context.capabilities.limits.sharedMemoryBytes, w.name);
+  invariant(slice % unitValues(w.dtype) === 0, `matmul ${w.name}: slices of ${slice} values`);
+  const bytes = sharedBytes(units, tuning);
+  const { sharedMemoryBytes } = context.capabilities.limits;
+  invariant(bytes <= sharedMemoryBytes, `matmul ${w.name}: ${bytes} bytes of shared memory`);
   launch(context, matmulWideKernel, {
     shader: `matmul_wide.${w.dtype}` as ShaderName,
     constants: [

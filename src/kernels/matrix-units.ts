@@ -18,13 +18,14 @@ const depthMax = 16;
 
 /**
  * The shape with halves as operands and floats as sums that products use; undefined without one.
- * Of several the one nearest to a square of 16, which every vendor has tuned. Drivers bind shapes to
- * the smallest subgroup where there are several.
+ * Of several the one nearest to a cube of 16, which every vendor has tuned. Drivers that have
+ * several sizes of subgroups bind shapes to the smallest.
  */
 export function matrixUnitsOf(capabilities: Capabilities): MatrixUnits | undefined {
   const { cooperativeMatrices, features, subgroup } = capabilities;
   const { minSize, maxSize, sizeControl } = subgroup;
-  if (!features.float16 || (!sizeControl && minSize !== maxSize)) return undefined;
+  const isCertain = sizeControl || minSize === maxSize;
+  if (!features.float16 || !features.memoryModel || !isCertain) return undefined;
   const shapes = cooperativeMatrices
     .filter(({ operands, accumulator }) => operands === "f16" && accumulator === "f32")
     .filter(({ m, n, k }) => Math.max(m, n, k) <= depthMax && isPowerOfTwo(m * n * k) && k >= 8)

@@ -54,8 +54,8 @@ export function outputHead(
   } else {
     const y = subslice(workspace, 0, outputCapacity * norm.length * 4);
     rmsNorm(context, { x, weight: norm, y, epsilon, factor, gather: true, ...rows });
-    const product = { w, x: y, activation: "float", y: logits, outputs: true } as const;
-    matmul(context, { ...product, deterministic, ...rows });
+    const product = { w, x: y, activation: "float", consumes: true } as const;
+    matmul(context, { ...product, y: logits, outputs: true, deterministic, ...rows });
   }
   if (cap === undefined) return;
   softCap(context, { y: logits, step, outputCapacity, width: head.output.rows, cap });

@@ -12,7 +12,7 @@ import { scratchSlice, type Pass } from "./model.ts";
 export interface Branch {
   readonly w: Matrix;
   readonly bias?: Vector | undefined;
-  /** [rowCapacity, w.columns], as `activation` says. */
+  /** [rowCapacity, w.columns], as `activation` says; nobody else reads it. */
   readonly from: BufferSlice;
   /** As of `Matmul`. */
   readonly activation?: ActivationKind | undefined;
@@ -29,7 +29,8 @@ export function addBranch(context: KernelContext, pass: Pass, branch: Branch): v
   const { w, bias, from, activation, postNorm, epsilon, factor = 1 } = branch;
   const { step, rowCapacity, deterministic } = pass;
   const rows = { step, rowCapacity };
-  const product = { w, bias, x: from, deterministic, ...(activation && { activation }), ...rows };
+  const kind = activation && { activation, consumes: true };
+  const product = { w, bias, x: from, deterministic, ...kind, ...rows };
   const x = scratchSlice(pass, "x");
   invariant(postNorm !== undefined || factor === 1, `${w.name}: a factor without a norm`);
   if (postNorm === undefined) {

@@ -224,7 +224,7 @@ describe.skipIf(noDriver !== undefined)("a file without tokenizer", () => {
   test("takes no text", async () => {
     const path = write("none.gguf", noTokenizer);
     expect(await refusal(3, ["-m", path, "--prompt", "Hi"])).toBe(
-      "the model file has no tokenizer; feed ids with --tokens 1,2,3",
+      "tiny has no tokenizer; feed ids with --tokens 1,2,3",
     );
   });
 

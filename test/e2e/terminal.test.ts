@@ -1,56 +1,11 @@
 /** Each standard stream is a terminal or not, and is treated for itself. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import {
-  binary,
-  cleanUp,
-  ensureBuilt,
-  environment,
-  folder,
-  noDriver,
-  testTimeoutMs,
-  write,
-} from "../helpers/binary.ts";
+import { cleanUp, noDriver, testTimeoutMs, write } from "../helpers/binary.ts";
+import { session } from "../helpers/terminal.ts";
 
 setDefaultTimeout(testTimeoutMs);
 afterAll(cleanUp);
-
-interface Session {
-  /** What the terminal was sent. */
-  readonly screen: string;
-  readonly code: number;
-}
-
-/** Runs a line of the shell, in which $zinc is the executable, in a terminal of 80 columns. */
-async function session(
-  line: string,
-  env: Readonly<Record<string, string>> = {},
-  type?: { readonly after: RegExp; readonly keys: string },
-): Promise<Session> {
-  ensureBuilt();
-  let screen = "";
-  let isTyped = false;
-  const decoder = new TextDecoder();
-  const child = Bun.spawn(["/bin/sh", "-c", line], {
-    cwd: folder,
-    env: { ...environment, zinc: binary, TERM: "xterm", PATH: "/usr/bin:/bin", ...env },
-    terminal: {
-      cols: 80,
-      rows: 24,
-      data(terminal, data) {
-        screen += decoder.decode(data, { stream: true });
-        if (type === undefined || isTyped || !type.after.test(screen)) return;
-        isTyped = true;
-        terminal.write(type.keys);
-      },
-    },
-  });
-  const code = await child.exited;
-  // The last bytes may still be on their way.
-  await Bun.sleep(50);
-  child.terminal?.close();
-  return { screen: screen.replaceAll("\r\n", "\n"), code };
-}
 
 const question = "$zinc --prompt 'What is 7 + 5?' --temp 0";
 
@@ -102,7 +57,7 @@ describe.skipIf(noDriver !== undefined)("an answer", () => {
   test("Ctrl+C ends it and leaves the terminal on a line of its own", async () => {
     const line = "exec $zinc --prompt 'Tell me a story about a fox' --ignore-eos -c 2048";
     const keys = { after: /in [\d.]+ s\r\n\w+ /, keys: "\u0003" };
-    const { screen, code } = await session(line, {}, keys);
+    const { screen, code } = await session(line, {}, [keys]);
     expect(code).toBe(130);
     expect(screen).toMatch(/\n\d+ prompt tokens at .+ tok\/s.*\n$/);
   });

@@ -23,19 +23,24 @@ describe("help and version", () => {
 
         zinc -m model.gguf --prompt "Hello"    complete a prompt
         zinc --prompt "Hello"                  the same with the small model inside zinc
+        zinc chat                              hold a conversation
+        zinc serve --open                      chat in a browser, and serve programs
         zinc --check                           is everything as it should be?
 
       Commands, each with --help:
         run         complete one prompt
+        chat        hold a conversation
+        serve       serve APIs and a page to chat over HTTP
         check       look at driver, device and model, and test them
         bench       measure speed
         verify      check every kernel on this device
         devices     list the Vulkan devices
-        model       look into model files
+        model       download, choose and look into models
         tokenize    text to token ids
         template    render a chat template
         logits      the raw output behind some tokens
         perplexity  how well a model predicts a text
+        completion  let a shell complete commands, flags and models
 
       Every flag can also be set as a variable: --max-tokens as ZINC_MAX_TOKENS.
       "
@@ -110,7 +115,23 @@ describe("a mistyped line", () => {
         'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
     ],
     [["devices", "all"], 'unexpected argument "all"; see zinc devices --help'],
-    [["model"], "no action is given; write zinc model info FILE"],
+    [["verify", "rms_nrm"], 'unknown kernel "rms_nrm"; did you mean rms_norm?'],
+    [["model"], "no action is given; write zinc model list|pull|use|active|rm|info"],
+    [["model", "use"], "no model is named; zinc model list shows the names"],
+    [
+      ["model", "pull", "hf:x"],
+      "x names no model of the hub; write hf:owner/repo/file.gguf, or hf:owner/repo:Q4_K_M",
+    ],
+    [
+      ["model", "pull", "a.gguf", "--name", "a/b"],
+      '"a/b" cannot name a model; use letters, digits, ".", "_" and "-", at most 100',
+    ],
+    [
+      ["model", "rm", "spark"],
+      "spark is the model inside zinc; zinc model list --installed shows what can be removed",
+    ],
+    [["completion"], "no shell is named; write zinc completion bash|zsh|fish"],
+    [["completion", "bsh"], 'unknown shell "bsh"; did you mean bash?'],
     [["model", "inof"], 'unknown action "inof"; did you mean info?'],
     [["model", "a.gguf"], 'unknown action "a.gguf"; write zinc model info a.gguf'],
     [["logits"], "no tokens are given; write --tokens 1,2,3"],

@@ -139,6 +139,23 @@ describe("a reader", () => {
   });
 });
 
+describe("a sampler that fails", () => {
+  test("fails its own text alone", async () => {
+    const { loop, scheduler } = started();
+    const sampler = {
+      prime() {},
+      sample: () => {
+        throw new Error("no token is allowed");
+      },
+    };
+    const bad = read(loop.generate(request([], { sampler })));
+    const good = read(loop.generate(request([1, 2, 3])));
+    expect(bad).rejects.toThrow("no token is allowed");
+    expect(await good).toBe("1 2 stop");
+    expect(scheduler.stats).toMatchObject({ waitingCount: 0, runningCount: 0 });
+  });
+});
+
 describe("a step that fails", () => {
   test("fails the texts that are open, and later ones are made", async () => {
     const { loop, scheduler } = started((step) => {

@@ -38,13 +38,16 @@ export const noDriver: string | undefined =
 /** The real one, because the driver keeps its cache of compiled shaders there. */
 export const home: string = process.env["HOME"] ?? join(root, "node_modules/.cache/zinc/home");
 
+const place = mkdtempSync(join(tmpdir(), "zinc-e2e-"));
+
 /** What the tests' runs find in their environment, unless they say otherwise. */
 export const environment: Readonly<Record<string, string>> = {
   HOME: home,
+  // Models that somebody has downloaded and chosen change no test.
+  XDG_CONFIG_HOME: join(place, "config"),
+  ZINC_MODELS: join(place, "models"),
   ...(manifest !== undefined && { VK_DRIVER_FILES: manifest }),
 };
-
-const place = mkdtempSync(join(tmpdir(), "zinc-e2e-"));
 
 /** An empty folder, in which all runs start. */
 export const folder: string = join(place, "empty");

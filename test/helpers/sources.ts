@@ -38,7 +38,7 @@ export function readSource(path: string): Source {
 /** Every TypeScript file under these folders, and these files. */
 export function sources(...paths: string[]): Source[] {
   return listFiles(...paths)
-    .filter((path) => extname(path) === ".ts")
+    .filter((path) => [".ts", ".tsx"].includes(extname(path)))
     .map(readSource);
 }
 

@@ -61,6 +61,7 @@ describe("a module", () => {
   const shuffle = ["GroupNonUniform", "GroupNonUniformShuffle"];
   const both = [...arithmetic, "GroupNonUniformShuffle"];
   const dotProduct = ["DotProduct", "DotProductInput4x8BitPacked"];
+  const matrixUnits = ["CooperativeMatrixKHR", "Float16", "GroupNonUniform", "VulkanMemoryModel"];
   const needs: Readonly<Record<string, readonly string[]>> = {
     "attention.shared": [],
     "attention.subgroup": shuffle,
@@ -71,16 +72,21 @@ describe("a module", () => {
     "expert_down.subgroup": arithmetic,
     "expert_gate_up.shared": [],
     "expert_gate_up.subgroup": shuffle,
+    flash_attention: [...matrixUnits, "GroupNonUniformShuffle", "GroupNonUniformVote"],
     "gated_delta.shared": [],
     "gated_delta.subgroup": shuffle,
     "gated_norm.shared": [],
     "gated_norm.subgroup": arithmetic,
     glu: [],
+    "halve.shared": [],
+    "halve.subgroup": arithmetic,
     "linear.shared.float": [],
     "linear.shared.int8": dotProduct,
     "linear.subgroup.float": both,
     "linear.subgroup.int8": [...dotProduct, ...both],
     matmul: [],
+    matmul_narrow: matrixUnits,
+    matmul_wide: matrixUnits,
     "quantize.shared": [],
     "quantize.subgroup": both,
     read_bandwidth: [],
@@ -105,8 +111,10 @@ describe("a module", () => {
     const { version, capabilities, extensions } = modules.get(name) ?? {};
     const expected = [...common, ...(needs[variantOf(name)] ?? ["not in the table"])];
     expect(capabilities?.toSorted()).toEqual(expected.toSorted());
-    const hasDotProduct = expected.includes("DotProduct");
-    expect(extensions).toEqual(hasDotProduct ? ["SPV_KHR_integer_dot_product"] : []);
+    expect(extensions).toEqual([
+      ...(expected.includes("DotProduct") ? ["SPV_KHR_integer_dot_product"] : []),
+      ...(expected.includes("CooperativeMatrixKHR") ? ["SPV_KHR_cooperative_matrix"] : []),
+    ]);
     // What Vulkan 1.2 takes at most.
     expect(version).toBe("1.5");
   });

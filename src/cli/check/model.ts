@@ -7,6 +7,7 @@ import { openModelFile, openTokenizer } from "../../index.ts";
 import { formatBytes } from "../../math.ts";
 import { describeModel } from "../../model/architectures.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
+import { chooseModel } from "../model-choice.ts";
 import { failure, ok, skipped, warning, type CheckResult } from "./result.ts";
 
 export interface ModelFacts {
@@ -23,7 +24,7 @@ export async function checkModel(
 ): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
   const results: CheckResult[] = [];
   try {
-    using file = await openModelFile(path);
+    using file = await openModelFile(chooseModel(path));
     const model = describeModel(file);
     results.push(...checkText(file));
     const { name, architecture } = model.config;

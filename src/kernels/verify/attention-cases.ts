@@ -64,7 +64,8 @@ export class Cache {
     const blocks = Math.ceil(tokens / blockTokens);
     this.#width = width;
     this.table = Array.from({ length: blocks }, (_unused, i) => blocks - 1 - i);
-    this.halves = new Uint16Array(blocks * kvHeads * blockTokens * width);
+    // No numbers where nothing is.
+    this.halves = new Uint16Array(blocks * kvHeads * blockTokens * width).fill(0x7e00);
     for (let token = 0; token < tokens; token++) {
       for (let head = 0; head < kvHeads; head++) {
         const slot = this.#slot(head, token);

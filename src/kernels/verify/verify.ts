@@ -3,6 +3,7 @@
  * kernel tests.
  */
 import type { Capabilities } from "../../vulkan/capabilities.ts";
+import type { Device } from "../../vulkan/device.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
 import { matrixUnitsOf } from "../matrix-units.ts";
 import { teamOf } from "../reduction.ts";
@@ -10,6 +11,7 @@ import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { expertVerifyCases } from "./expert-cases.ts";
+import { flashCases } from "./flash-cases.ts";
 import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
@@ -26,6 +28,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...layerCases,
   ...attentionCases,
   ...rotaryAttentionCases,
+  ...flashCases,
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
@@ -49,14 +52,16 @@ const offers = {
   "matrix units": (capabilities) => matrixUnitsOf(capabilities) !== undefined,
 } satisfies Record<NonNullable<VerifyCase["needs"]>, (capabilities: Capabilities) => boolean>;
 
+/** Whether a device has what a case needs. */
+export function isOffered({ capabilities }: Device, { needs }: VerifyCase): boolean {
+  return needs === undefined || offers[needs](capabilities);
+}
+
 /** Runs one case; a variant that the device cannot run is skipped. */
-export function verify(
-  gpu: Gpu,
-  { kernel, variant, name, bound, needs, run }: VerifyCase,
-): Verdict {
-  const { capabilities } = gpu.device;
+export function verify(gpu: Gpu, verifyCase: VerifyCase): Verdict {
+  const { kernel, variant, name, bound, run } = verifyCase;
   const described = { kernel, variant, case: name };
-  if (needs !== undefined && !offers[needs](capabilities)) {
+  if (!isOffered(gpu.device, verifyCase)) {
     return { ...described, maxRelativeError: 0, status: "skip" };
   }
   const bench = new Workbench(gpu);

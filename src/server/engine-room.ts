@@ -1,0 +1,178 @@
+/**
+ * The engine's side of the server: loads a model, makes the texts that are asked for, and answers
+ * small questions. It runs in a Worker, or wherever a test puts it.
+ */
+import { renderChat } from "../chat/chat-prompt.ts";
+import { encodeSegments } from "../chat/prompt.ts";
+import { UserError } from "../errors.ts";
+import { AnswerStream, refusing, requireChat, type ServedModel } from "./answer-stream.ts";
+import { Grammars } from "./grammars.ts";
+import { problemOf } from "./problem.ts";
+import type {
+  Calamity,
+  EngineGauges,
+  FromEngine,
+  ModelFacts,
+  ModelOptions,
+  Question,
+  Reply,
+  ToEngine,
+  Work,
+} from "./protocol.ts";
+import type { TokenMask } from "./token-source.ts";
+
+export interface LoadedModel extends ServedModel {
+  readonly facts: ModelFacts;
+  gauges(): EngineGauges;
+  /** Frees the device. */
+  close(): void;
+}
+
+/** How a room gets its model. */
+export interface Loader {
+  load(options: ModelOptions, tell: (message: FromEngine) => void): Promise<LoadedModel>;
+  /** Whether an error means that the device is gone. */
+  isDeviceLost(error: unknown): boolean;
+}
+
+export class EngineRoom {
+  readonly #loader: Loader;
+  readonly #tell: (message: FromEngine) => void;
+  readonly #running = new Map<number, AbortController>();
+  #model: LoadedModel | undefined;
+  #grammars: Grammars | undefined;
+  #isOver = false;
+
+  constructor(loader: Loader, tell: (message: FromEngine) => void) {
+    this.#loader = loader;
+    this.#tell = tell;
+  }
+
+  async receive(message: ToEngine): Promise<void> {
+    if (this.#isOver) return;
+    switch (message.type) {
+      case "load":
+        return this.#load(message.options);
+      case "start":
+        return this.#start(message.id, message.work);
+      case "cancel":
+        return this.#running.get(message.id)?.abort();
+      case "ask":
+        return this.#answer(message.id, message.question);
+      case "suffer":
+        return this.#suffer(message.calamity);
+      case "close":
+        return this.close();
+    }
+  }
+
+  /** Ends all work and frees the device. */
+  close(): void {
+    if (!this.#end()) return;
+    this.#tell({ type: "closed" });
+  }
+
+  async #load(options: ModelOptions): Promise<void> {
+    try {
+      this.#model = await this.#loader.load(options, this.#tell);
+      this.#grammars = new Grammars(this.#model.tokenizer);
+      this.#tell({ type: "ready", facts: this.#model.facts });
+    } catch (error) {
+      this.#tell({ type: "unloadable", problem: problemOf(error) });
+    }
+  }
+
+  async #start(id: number, work: Work): Promise<void> {
+    const controller = new AbortController();
+    this.#running.set(id, controller);
+    let mask: TokenMask | undefined;
+    try {
+      const model = this.#required();
+      mask = work.shape && (await this.#grammars?.compile(work.shape));
+      const stream = new AnswerStream(model, work, mask);
+      this.#tell({ type: "accepted", id, promptTokens: stream.promptTokens });
+      const pieces = stream.run(controller.signal);
+      for (;;) {
+        const next = await pieces.next();
+        if (this.#isOver) return;
+        if (next.done === true) {
+          this.#tell({ type: "finished", id, finish: next.value });
+          return;
+        }
+        this.#tell({ type: "piece", id, piece: next.value });
+      }
+    } catch (error) {
+      if (this.#loader.isDeviceLost(error)) this.lose(error);
+      else if (!this.#isOver) this.#tell({ type: "refused", id, problem: problemOf(error) });
+    } finally {
+      mask?.close();
+      this.#running.delete(id);
+    }
+  }
+
+  #answer(id: number, question: Question): void {
+    try {
+      this.#tell({ type: "replied", id, reply: this.#reply(question) });
+    } catch (error) {
+      this.#tell({ type: "refused", id, problem: problemOf(error) });
+    }
+  }
+
+  #reply(question: Question): Reply {
+    const { tokenizer, chat, vocabularySize } = this.#required();
+    switch (question.type) {
+      case "gauges":
+        return { type: "gauges", gauges: this.#required().gauges() };
+      case "tokenize": {
+        const tokens = tokenizer.encode(question.text, { special: question.special });
+        return { type: "tokens", tokens, texts: tokens.map((id) => tokenizer.tokenText(id)) };
+      }
+      case "detokenize": {
+        const foreign = question.tokens.find((id) => id >= vocabularySize);
+        if (foreign === undefined) {
+          return { type: "text", text: tokenizer.decode(question.tokens, { special: true }) };
+        }
+        throw new UserError("usage", `token ${foreign} is not in the vocabulary`);
+      }
+      case "template": {
+        const { template } = requireChat(chat);
+        const segments = refusing(question.request, (request) => renderChat(template, request));
+        const text = segments.map((segment) => segment.text).join("");
+        return { type: "prompt", text, tokenCount: encodeSegments(tokenizer, segments).length };
+      }
+    }
+  }
+
+  #suffer(calamity: Calamity): void {
+    if (calamity === "device-lost") {
+      this.lose(new UserError("failed", "the device was lost [VK_ERROR_DEVICE_LOST]"));
+      return;
+    }
+    setTimeout(() => {
+      throw new Error("a crash, as a test wishes");
+    });
+  }
+
+  #required(): LoadedModel {
+    if (this.#model !== undefined) return this.#model;
+    throw new UserError("failed", "the model is not loaded", "wait until /health says so");
+  }
+
+  /** Ends everything because of an error: the device is gone, or we are at fault. */
+  lose(error: unknown): void {
+    if (this.#end()) this.#tell({ type: "lost", problem: problemOf(error) });
+  }
+
+  /** False if it was over before. */
+  #end(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    for (const controller of this.#running.values()) controller.abort();
+    try {
+      this.#model?.close();
+    } catch {
+      // A lost device may refuse to be freed.
+    }
+    return true;
+  }
+}

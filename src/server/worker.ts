@@ -1,0 +1,68 @@
+/** The Worker that owns the device. */
+import { isDeviceLost, load } from "../index.ts";
+import { EngineRoom, type LoadedModel } from "./engine-room.ts";
+import { EngineSource } from "./engine-source.ts";
+import type { FromEngine, ModelOptions, ToEngine } from "./protocol.ts";
+
+declare const self: Worker;
+
+async function loadModel(
+  options: ModelOptions,
+  tell: (message: FromEngine) => void,
+): Promise<LoadedModel> {
+  const { path, device, contextTokens, parallel, deterministic, template } = options;
+  const model = await load(path, {
+    device,
+    contextTokens,
+    parallel,
+    deterministic,
+    template,
+    onWarning: (message) => tell({ type: "warning", message }),
+    onProgress: (progress) => tell({ type: "progress", ...progress }),
+  });
+  const { engine, config, tokenizer } = model;
+  const tokens = new EngineSource(engine);
+  let stepCount = 0;
+  engine.onStep = () => stepCount++;
+  return {
+    tokenizer,
+    chat: model.template === undefined ? undefined : model.chatFormat,
+    tokens,
+    contextTokens: model.contextTokens,
+    vocabularySize: config.vocabularySize,
+    facts: {
+      name: config.name,
+      architecture: config.architecture,
+      contextTokens: model.contextTokens,
+      trainedContextTokens: config.contextLength,
+      vocabularySize: config.vocabularySize,
+      deviceName: engine.gpu.device.capabilities.name,
+      deviceBytes: engine.deviceBytes,
+      deviceBudgetBytes: engine.plan.freeBytes,
+      cacheTokens: engine.plan.cacheTokens,
+      loadMs: model.loadMs,
+      hasTokenizer: model.hasTokenizer,
+      template: model.template?.template.source,
+      templateSource: model.template?.source,
+      parallel: tokens.parallel,
+    },
+    gauges() {
+      const { freeBlockCount, idleBlockCount, totals } = engine.stats;
+      return {
+        freeBlocks: freeBlockCount,
+        idleBlocks: idleBlockCount,
+        steps: stepCount,
+        rows: totals.rows,
+        preemptions: totals.preemptions,
+      };
+    },
+    close: () => model.close(),
+  };
+}
+
+const room = new EngineRoom({ load: loadModel, isDeviceLost }, (message) =>
+  self.postMessage(message),
+);
+self.onmessage = ({ data }: MessageEvent<ToEngine>) => void room.receive(data);
+process.on("uncaughtException", (error) => room.lose(error));
+process.on("unhandledRejection", (error) => room.lose(error));
