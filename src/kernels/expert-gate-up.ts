@@ -122,7 +122,8 @@ function check(args: ExpertGateUp, rows: number): void {
 /** Side by side in a workgroup: subgroups, results of a team; and turns. */
 function layoutOf({ capabilities }: KernelContext, subgroupTeams: number, quantizes: boolean) {
   const rows = 2;
-  const subgroups = quantizes && capabilities.kind !== "cpu" ? 8 : 1;
+  // As many as do it in one turn.
+  const subgroups = quantizes && capabilities.kind !== "cpu" ? 16 : 1;
   const turnRows = rows * subgroups * subgroupTeams;
   const passes = quantizes ? Math.max(1, quantizedRows / turnRows) : 1;
   return { rows, subgroups, passes, workgroupRows: turnRows * passes };
