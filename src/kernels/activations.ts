@@ -13,10 +13,8 @@ export type ActivationKind = "float" | "int8" | "half";
 /** Of products with chosen experts. */
 export type ExpertActivation = Exclude<ActivationKind, "half">;
 
-/** Rows of activations up to which weights are read once for all of them (`linear`). */
+/** Rows of activations up to which `linear` is best: it takes four while it holds a weight. */
 export const linearRowsMax = 8;
-/** The same beside matrix units, which take as long for 16 rows as `linear` for six. */
-const linearRowsBesideUnits = 4;
 /** Without matrix units: rows up to which reading the weights several times beats tiles. */
 const passingRowsMax = 32;
 
@@ -41,7 +39,7 @@ export function activationKind(context: KernelContext, reader: Reader): Activati
 /** Whether the rows are so few that passes over the weights serve all of them. */
 export function isLinear(context: KernelContext, reader: Reader): boolean {
   const { rowCapacity, deterministic } = reader;
-  if (deterministic) return true;
+  if (rowCapacity <= linearRowsMax || deterministic) return true;
   if (usesMatrixUnits(context, reader)) return false;
   return rowCapacity <= passingRowsMax || context.capabilities.kind === "cpu";
 }
@@ -49,8 +47,7 @@ export function isLinear(context: KernelContext, reader: Reader): boolean {
 /** A processor only plays matrix units. */
 function usesMatrixUnits({ capabilities }: KernelContext, reader: Reader): boolean {
   const { w, rowCapacity, deterministic } = reader;
-  if (rowCapacity <= linearRowsBesideUnits) return false;
-  if (deterministic || capabilities.kind === "cpu") return false;
+  if (rowCapacity <= linearRowsMax || deterministic || capabilities.kind === "cpu") return false;
   return suitsMatrixUnits(w.dtype, w.columns) && matrixUnitsOf(capabilities) !== undefined;
 }
 

@@ -235,7 +235,7 @@ function groupSize(context: KernelContext, args: Attention): number {
 function teamCount(context: KernelContext, team: Team, group: number, valueWidth: number): number {
   if (team.reduction === "shared" || context.capabilities.kind === "cpu") return 1;
   const fitting = Math.floor(sharedBytesMax / (group * valueWidth * 4));
-  return fitting >= 4 ? 4 : fitting >= 2 ? 2 : 1;
+  return [8, 4, 2].find((count) => count <= fitting) ?? 1;
 }
 
 /** Keys that a team sums side by side, where a value is narrower than the team. */
@@ -247,10 +247,10 @@ function sideCount(lanes: number, valueWidth: number): number {
 /** Of 16 bytes of a key; they divide the head. */
 function keyLoads(headWidth: number, most: number): number {
   const loads = headWidth / 8;
-  return [8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
+  return [16, 8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
 }
 
 /** A processor has its caches, and its compilers take seconds for what is unrolled that far. */
 function defaultLoads({ capabilities }: KernelContext): number {
-  return capabilities.kind === "cpu" ? 1 : 8;
+  return capabilities.kind === "cpu" ? 1 : 16;
 }

@@ -71,7 +71,7 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   check(args, rows);
   const team = teamOf(context);
   const lanes = rowLanes(gate, team.lanes);
-  const layout = layoutOf(context, team.lanes / lanes, quantizes);
+  const layout = layoutOf(context, team.lanes / lanes, args);
   launch(context, expertGateUpKernel, {
     shader: `expert_gate_up.${gate.dtype}.${team.reduction}.${activation}` as ShaderName,
     constants: [
@@ -120,8 +120,10 @@ function check(args: ExpertGateUp, rows: number): void {
 }
 
 /** Side by side in a workgroup: subgroups, results of a team; and turns. */
-function layoutOf({ capabilities }: KernelContext, subgroupTeams: number, quantizes: boolean) {
-  const rows = 2;
+function layoutOf({ capabilities }: KernelContext, subgroupTeams: number, args: ExpertGateUp) {
+  const quantizes = args.yActivation === "int8";
+  // Floats of two rows would leave registers for few subgroups.
+  const rows = args.activation === "float" ? 1 : 2;
   // As many as do it in one turn.
   const subgroups = quantizes && capabilities.kind !== "cpu" ? 16 : 1;
   const turnRows = rows * subgroups * subgroupTeams;

@@ -32,8 +32,10 @@ export function gatedProductFloats(width: number, feedForward: number): number {
 /** y = act(Gate · norm(x)) ⊙ (Up · norm(x)) */
 export function gatedProduct(context: KernelContext, args: GatedProduct): void {
   const { gate, up, rowCapacity, deterministic } = args;
+  // More rows leave too few registers for two matrices.
+  const isFew = rowCapacity <= 2 || deterministic || context.capabilities.kind === "cpu";
   const fuses =
-    gate.dtype === up.dtype && isLinear(context, { w: gate, rowCapacity, deterministic });
+    isFew && gate.dtype === up.dtype && isLinear(context, { w: gate, rowCapacity, deterministic });
   if (fuses) gatedLinear(context, args);
   else gatedInSteps(context, args);
 }

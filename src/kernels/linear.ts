@@ -194,12 +194,13 @@ function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
       passes: 4,
     };
   }
-  const { rows, columns } = isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(args);
+  const { rows, columns } =
+    isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(context, args);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
   const split = splitOf(context, args, rows, lanes);
   // What precedes the product is done by every workgroup, so it must have enough to do.
-  const least = norm === undefined || isCpu ? 1 : 8;
+  const least = isCpu ? 1 : norm !== undefined ? 8 : columns > 2 ? 4 : 1;
   const quantizes = yActivation === "int8";
   const most = Math.min(subgroupsMax, context.capabilities.limits.workgroupInvocations / teamLanes);
   // Few workgroups that quantize do it in one turn.
@@ -237,12 +238,21 @@ function splitOf(context: KernelContext, args: Linear, rows: number, lanes: numb
 
 type Patch = Pick<LinearTuning, "rows" | "columns">;
 
-/** What fits into registers. */
-function patch({ w, rowCapacity, activation, gated }: Linear): Patch {
+const nvidia = 0x10de;
+
+/** Columns of a patch: more of them would leave no room for several rows of weights. */
+const columnsMax = 4;
+
+/** What fits into registers, and keeps both weights and activations there for several products. */
+function patch({ capabilities }: KernelContext, product: Linear): Patch {
+  const { w, rowCapacity, activation, gated } = product;
   // Two matrices with long units fill them.
   const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;
-  const columns = Math.min(rowCapacity, isHeavy ? 4 : linearRowsMax);
-  return { rows: columns > 2 || isHeavy ? 1 : 2, columns };
+  const columns = Math.min(rowCapacity, columnsMax);
+  if (columns <= 2) return { rows: isHeavy ? 1 : 2, columns };
+  if (activation === "float" || gated !== undefined) return { rows: 1, columns };
+  // On AMD four rows would leave registers for few subgroups.
+  return { rows: w.dtype === "Q4_K" && capabilities.vendorId === nvidia ? 4 : 2, columns };
 }
 
 /** A processor takes activations one by one, so that each should serve several rows of weights. */
