@@ -91,7 +91,7 @@ shared vec4 queries[STORES ? GROUP + 1 : GROUP][QUADS];  // and the row's own ke
 shared float weights[TEAMS][GROUP][LANES];
 shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
-shared vec4 teamSums[TEAMS > 1 ? GROUP : 1][TEAMS][TEAMS > 1 ? VALUE_QUADS : 1];
+shared vec4 teamSums[GROUP][TEAMS][VALUE_QUADS];
 shared uint arrival;
 
 // Orders what the invocations of a team wrote to shared memory before what they read.
@@ -322,24 +322,24 @@ void main() {
     beginWith(own, lane, found);
     search(stepSequence(step_, row), kvHead, range, team, lane, found);
 
-    if (TEAMS > 1) {
-        [[unroll]] for (uint g = 0; g < GROUP; g++) {
-            if (lane == 0) {
-                teamBest[g][team] = found[g].best;
-                teamTotal[g][team] = found[g].total;
-            }
-            [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
-                const uint quad = quadOf(lane, i);
-                if (quad < VALUE_QUADS) teamSums[g][team][quad] = found[g].sums[i];
-            }
-        }
-        barrier();
-    }
+    // Through shared memory, also where there is nothing to merge: what follows is then code for one
+    // head. Code that is run once costs most to fetch.
     [[unroll]] for (uint g = 0; g < GROUP; g++) {
-        if (g % TEAMS != team) continue;
-        if (TEAMS > 1) mergeTeams(g, lane, found[g]);
-        if (count == 1) storeResult(row, group * GROUP + g, found[g], lane);
-        else storePart(firstHead + g, split_, found[g], lane);
+        if (lane == 0) {
+            teamBest[g][team] = found[g].best;
+            teamTotal[g][team] = found[g].total;
+        }
+        [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+            const uint quad = quadOf(lane, i);
+            if (quad < VALUE_QUADS) teamSums[g][team][quad] = found[g].sums[i];
+        }
+    }
+    barrier();
+    [[dont_unroll]] for (uint g = team; g < GROUP; g += TEAMS) {
+        Found all;
+        mergeTeams(g, lane, all);
+        if (count == 1) storeResult(row, group * GROUP + g, all, lane);
+        else storePart(firstHead + g, split_, all, lane);
     }
     if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
     // All teams take the same number of turns: see search.

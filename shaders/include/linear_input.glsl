@@ -8,31 +8,43 @@ shared vec4 inputValues[NORM ? WIDTH / 4 : 1];
 
 const uint INVOCATION_QUADS = (WIDTH / 4 + WORKGROUP - 1) / WORKGROUP;
 
-// x / sqrt(mean(x²) + ε) · weight of one row. Eight neighbours hold a block of 32 values.
+void storeInput(uint quad, vec4 normed) {
+#ifdef ACTIVATION_int8
+    // Eight neighbours hold a block of 32 values.
+    const QuadCodes result = quantizeQuad(normed);
+    if (quad >= WIDTH / 4) return;
+    inputCodes[quad] = result.codes;
+    if (quad % 4 == 0) inputSteps[quad / 4] = result.run;
+#else
+    if (quad < WIDTH / 4) inputValues[quad] = normed;
+#endif
+}
+
+// x / sqrt(mean(x²) + ε) · weight of one row, or of each of its heads with what gates it. A head's quads
+// lie in neighbours.
 void prepareInput(uint column) {
     if (!NORM) return;
     const uint row = (flags & OUTPUTS) != 0 ? stepOutputRow(step_, column) : column;
     vec4 values[INVOCATION_QUADS];
+    vec4 gates[HEAD > 0 ? INVOCATION_QUADS : 1];
     float squares = 0;
     [[unroll]] for (uint i = 0; i < INVOCATION_QUADS; i++) {
         const uint quad = gl_LocalInvocationID.x + i * WORKGROUP;
         values[i] = quad < WIDTH / 4 ? x.at[row * (WIDTH / 4) + quad] : vec4(0);
+        if (HEAD > 0) gates[i] = quad < WIDTH / 4 ? gate.at[row * (WIDTH / 4) + quad] : vec4(0);
         squares += dot(values[i], values[i]);
     }
-    const float scale = inversesqrt(workgroupSum(squares) / float(WIDTH) + epsilon);
+    float scale = HEAD > 0 ? 0 : inversesqrt(workgroupSum(squares) / float(WIDTH) + epsilon);
     [[unroll]] for (uint i = 0; i < INVOCATION_QUADS; i++) {
         const uint quad = gl_LocalInvocationID.x + i * WORKGROUP;
-        const vec4 weight = quad < WIDTH / 4 ? Float4s(aside).at[quad] : vec4(0);
-        const vec4 normed = values[i] * scale * weight;
-#ifdef ACTIVATION_int8
-        const QuadCodes result = quantizeQuad(normed);
-        if (quad < WIDTH / 4) {
-            inputCodes[quad] = result.codes;
-            if (quad % 4 == 0) inputSteps[quad / 4] = result.run;
+        const uint at = HEAD > 0 ? quad % (HEAD / 4) : quad;
+        vec4 weight = quad < WIDTH / 4 ? Float4s(aside).at[at] : vec4(0);
+        if (HEAD > 0) {
+            const float sum = clusterSum(dot(values[i], values[i]), HEAD / 4);
+            scale = inversesqrt(sum / float(HEAD) + epsilon);
+            weight *= gates[i] / (1.0 + exp(-gates[i]));
         }
-#else
-        if (quad < WIDTH / 4) inputValues[quad] = normed;
-#endif
+        storeInput(quad, values[i] * scale * weight);
     }
     barrier();
 }

@@ -54,22 +54,31 @@ export function choiceWords(used: number): number {
   return 2 * used;
 }
 
-export function expertChoice(context: KernelContext, choice: ExpertChoice): void {
-  const { logits, bias, factors, routing, choices, step, rowCapacity } = choice;
-  const { experts, used, scoring, normalize, scale } = routing;
+/** The specialization constants that shaders/include/choose.glsl asks for. */
+export function choiceConstants(
+  choice: Pick<ExpertChoice, "routing" | "bias" | "factors">,
+): number[] {
+  const { routing, bias, factors } = choice;
+  const { experts, used, scoring, normalize } = routing;
   invariant(
     experts <= expertsMax && used <= Math.min(experts, expertsUsedMax),
     `expertChoice: ${used} of ${experts}`,
   );
+  const flags = [bias !== undefined, normalize, factors !== undefined];
+  return [experts, scorings[scoring], ...flags.map(Number)];
+}
+
+export function expertChoice(context: KernelContext, choice: ExpertChoice): void {
+  const { logits, bias, factors, routing, choices, step, rowCapacity } = choice;
+  const { used, scale } = routing;
   invariant(
     choices.byteSize >= rowCapacity * choiceWords(used) * 4,
     "expertChoice: choices are too small",
   );
   const { reduction, lanes, subgroupSize } = teamOf(context);
-  const flags = [bias !== undefined, normalize, factors !== undefined].map(Number);
   launch(context, expertChoiceKernel, {
     shader: `expert_choice.${reduction}`,
-    constants: [lanes, experts, scorings[scoring], ...flags],
+    constants: [lanes, ...choiceConstants(choice)],
     subgroupSize,
     parameters: {
       logits,

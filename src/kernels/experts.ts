@@ -18,6 +18,7 @@ import { matmul } from "./matmul.ts";
 import { normedProducts, normedProductsFloats } from "./normed-products.ts";
 import { quantize } from "./quantize.ts";
 import { rmsNorm } from "./rms-norm.ts";
+import { canRoute, router } from "./router.ts";
 
 /** The weights of a mixture; those of all experts are one matrix each, expert behind expert. */
 export interface ExpertWeights {
@@ -71,6 +72,8 @@ export interface Experts {
   readonly weights: ExpertWeights;
   /** Scratch of `expertsFloats` floats a row. */
   readonly workspace: BufferSlice;
+  /** A zero of four bytes, which is left as it was. */
+  readonly counter: BufferSlice;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly deterministic: boolean;
@@ -110,7 +113,7 @@ export function expertsFloats(sizes: ExpertSizes): number {
 /** x += Σ weightₑ · Downₑ · (f(Gateₑ · h) ⊙ (Upₑ · h)) + shared expert, with h = norm(x) */
 export function experts(context: KernelContext, args: Experts): void {
   const { x, y = x, norm, weights, workspace, step, rowCapacity } = args;
-  const { routing, down, downBias, shared, selectionBias: bias, factors } = weights;
+  const { routing, down, downBias, shared } = weights;
   const { experts: count, used: slots } = routing;
   const rows = { step, rowCapacity };
   const s = partition(workspace, rowCapacity, {
@@ -120,11 +123,11 @@ export function experts(context: KernelContext, args: Experts): void {
     feedForward: down.columns,
     sharedFeedForward: shared?.down.columns ?? 0,
   });
-  route(context, args, s);
+  const choose = route(context, args, s);
   const gateExperts = prepareExperts(context, args, s);
   if (shared !== undefined) shareGated(context, args, shared, s);
   // What follows writes x; all that reads its norm stands above.
-  expertChoice(context, { logits: s.logits, bias, factors, routing, choices: s.choices, ...rows });
+  choose();
   if (shared !== undefined) shareDown(context, args, shared, s);
   const activation = gateExperts();
   expertDown(context, {
@@ -141,23 +144,35 @@ export function experts(context: KernelContext, args: Experts): void {
   });
 }
 
-/** The router's logits, and the switch of the shared expert. */
-function route(context: KernelContext, args: Experts, s: Parts): void {
-  const { x, norm, epsilon, weights, deterministic, step, rowCapacity } = args;
-  const { router: w, routerBias: bias, routerNorm, shared } = weights;
+/**
+ * The router's logits, and the switch of the shared expert. Returns what appends the choice, which
+ * for one row is made already.
+ */
+function route(context: KernelContext, args: Experts, s: Parts): () => void {
+  const { x, norm, epsilon, weights, counter, deterministic, step, rowCapacity } = args;
+  const { router: w, routerBias, routerNorm, shared, routing, factors } = weights;
   const rows = { step, rowCapacity };
+  const { logits, choices } = s;
+  const choice = { logits, bias: weights.selectionBias, factors, routing, choices, step };
+  const isOne = rowCapacity === 1 && !deterministic && routerNorm === undefined && canRoute(w);
   const products = [
-    ...(routerNorm === undefined ? [{ w, bias, y: s.logits }] : []),
+    ...(isOne || routerNorm !== undefined ? [] : [{ w, bias: routerBias, y: logits }]),
     ...(shared?.switch === undefined ? [] : [{ w: shared.switch, y: s.sharedSwitch }]),
   ];
   if (products.length > 0) {
     const normed = { x, norm, epsilon, workspace: s.routed };
     normedProducts(context, { ...normed, products, deterministic, ...rows });
   }
-  if (routerNorm === undefined) return;
-  rmsNorm(context, { x, y: s.routed, epsilon, ...routerNorm, ...rows });
-  const product = { w, bias, x: s.routed, activation: "float", y: s.logits } as const;
-  matmul(context, { ...product, deterministic, ...rows });
+  if (isOne) {
+    router(context, { ...choice, w, offsets: routerBias, x, norm, epsilon, counter });
+    return () => {};
+  }
+  if (routerNorm !== undefined) {
+    rmsNorm(context, { x, y: s.routed, epsilon, ...routerNorm, ...rows });
+    const product = { w, bias: routerBias, x: s.routed, activation: "float", y: logits } as const;
+    matmul(context, { ...product, deterministic, ...rows });
+  }
+  return () => expertChoice(context, { ...choice, rowCapacity });
 }
 
 /**

@@ -29,6 +29,7 @@ export const linearKernel = defineKernel("linear", {
   ySteps: writes,
   bias: reads,
   rowSwitch: reads,
+  gate: reads,
   step: reads,
   rows: u32,
   flags: u32,
@@ -44,7 +45,7 @@ export interface Linear {
   readonly x: BufferSlice;
   readonly activation: ActivationKind;
   /** RMS-normalize x on the way; for one row. */
-  readonly norm?: { readonly weight: Vector; readonly epsilon: number } | undefined;
+  readonly norm?: InputNorm | undefined;
   /** [rowCapacity, rows], written, or added to with `accumulate`. */
   readonly y: BufferSlice;
   /** What the next product reads `y` as. */
@@ -60,6 +61,13 @@ export interface Linear {
   readonly tuning?: LinearTuning | undefined;
 }
 
+export interface InputNorm {
+  readonly weight: Vector;
+  readonly epsilon: number;
+  /** Heads of `weight.length` values are normalized apart, and gated: x · silu(gate). */
+  readonly gate?: BufferSlice | undefined;
+}
+
 /** How the work is laid out; results differ only in rounding. */
 export interface LinearTuning {
   /** Invocations that share a row. */
@@ -72,6 +80,8 @@ export interface LinearTuning {
   readonly subgroups: number;
   /** Turns of a workgroup. */
   readonly passes: number;
+  /** Teams that share the rows; 1 by default. */
+  readonly split?: number;
 }
 
 export function linear(context: KernelContext, args: Linear): void {
@@ -85,7 +95,8 @@ export function linear(context: KernelContext, args: Linear): void {
   const tuning = args.tuning ?? defaultTuning(context, args);
   const team = teamOf(context);
   const workgroup = team.lanes * tuning.subgroups;
-  const workgroupRows = (workgroup / tuning.lanes) * tuning.rows * tuning.passes;
+  const { split = 1 } = tuning;
+  const workgroupRows = (workgroup / tuning.lanes / split) * tuning.rows * tuning.passes;
   const quantizes = yActivation === "int8";
   invariant(tuning.lanes <= team.lanes, `linear ${w.name}: ${tuning.lanes} lanes of ${team.lanes}`);
   invariant(
@@ -105,6 +116,8 @@ export function linear(context: KernelContext, args: Linear): void {
       gated === undefined ? 0 : 1,
       quantizes ? 1 : 0,
       gated === undefined ? 0 : gateNumber(gated.gate),
+      split,
+      norm?.gate === undefined ? 0 : norm.weight.length,
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -118,6 +131,7 @@ export function linear(context: KernelContext, args: Linear): void {
       ...(gated && { up: gated.up }),
       ...(args.bias && { bias: args.bias.data }),
       ...(args.rowSwitch && { rowSwitch: args.rowSwitch }),
+      ...(norm?.gate && { gate: norm.gate }),
     },
     groups: [ceilDiv(rows, workgroupRows), ceilDiv(rowCapacity, tuning.columns)],
     label: w.name,
@@ -160,17 +174,46 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
   return lanes;
 }
 
+/** Subgroups that keep a large GPU busy: 16 for each of its multiprocessors. */
+const subgroupsWanted = 2048;
+const subgroupsMax = 16;
+
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const isCpu = context.capabilities.kind === "cpu";
   const { rows, columns } = isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(args);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
+  const split = splitOf(context, args, rows, lanes);
   // What precedes the product is done by every workgroup, so it must have enough to do.
-  const subgroups = norm === undefined || isCpu ? 1 : 8;
-  const turnRows = ((teamLanes * subgroups) / lanes) * rows;
-  const wanted = yActivation === "int8" || (norm !== undefined && isCpu) ? 32 : turnRows;
-  return { lanes, rows, columns, subgroups, passes: Math.max(1, wanted / turnRows) };
+  const least = norm === undefined || isCpu ? 1 : 8;
+  const quantizes = yActivation === "int8";
+  const most = Math.min(subgroupsMax, context.capabilities.limits.workgroupInvocations / teamLanes);
+  // Few workgroups that quantize do it in one turn.
+  const quick = quantizes && !isCpu && w.rows / 32 < subgroupsWanted / subgroupsMax ? most : least;
+  const subgroups = Math.max(quick, split);
+  const turnRows = ((teamLanes * subgroups) / lanes / split) * rows;
+  const wanted = quantizes || (norm !== undefined && isCpu) ? 32 : turnRows;
+  return { lanes, rows, columns, subgroups, passes: Math.max(1, wanted / turnRows), split };
+}
+
+/** Where rows are too few to keep the device busy and long enough, teams share them. */
+function splitOf(context: KernelContext, args: Linear, rows: number, lanes: number): number {
+  const { w, norm, yActivation, rowCapacity } = args;
+  const { lanes: teamLanes } = teamOf(context);
+  if (context.capabilities.kind === "cpu" || yActivation === "int8") return 1;
+  const most = norm === undefined ? subgroupsMax : 8;
+  const turns = w.columns / unitValues(w.dtype) / lanes;
+  const subgroups = ((w.rows / rows) * lanes) / teamLanes;
+  let split = 1;
+  while (
+    split * 2 <= Math.min(most, turns) &&
+    subgroups * split * 2 <= subgroupsWanted &&
+    rowCapacity <= 2
+  ) {
+    split *= 2;
+  }
+  return split;
 }
 
 type Patch = Pick<LinearTuning, "rows" | "columns">;

@@ -8,7 +8,7 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import type { GateFunction } from "../kernels/gate.ts";
 import type { Vector } from "../tensor/tensor.ts";
 import type { ConfigReader } from "./config.ts";
-import { scratchSlice, type Pass } from "./model.ts";
+import { counterOf, scratchSlice, type Pass } from "./model.ts";
 import type { Weights } from "./weights.ts";
 
 export interface MixtureShape {
@@ -160,6 +160,7 @@ export function mixture(
     epsilon,
     weights: layer.experts,
     workspace,
+    counter: counterOf(pass),
     step,
     rowCapacity,
     deterministic,

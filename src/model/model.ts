@@ -2,7 +2,7 @@
 import { invariant } from "../errors.ts";
 import type { AttentionShape } from "../kernels/attention.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
-import type { BufferSlice } from "../vulkan/buffer.ts";
+import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { ModelConfig } from "./config.ts";
 import type { Weights } from "./weights.ts";
 
@@ -49,7 +49,10 @@ export interface Pass {
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
   readonly logits: BufferSlice;
-  /** Zeroed room for what the workgroups of attention leave unfinished. */
+  /**
+   * Zeroed room for what the workgroups of attention leave unfinished. Its last four bytes are a
+   * counter, which other kernels may use in their turn (`counterOf`).
+   */
   readonly attentionParts: BufferSlice;
   /** Results must not depend on the number of rows. */
   readonly deterministic: boolean;
@@ -122,4 +125,9 @@ export function scratchOf<K extends string>(
   for (const name of Object.keys(names))
     invariant(pass.scratch[name] !== undefined, `no scratch ${name}`);
   return pass.scratch as Readonly<Record<K, BufferSlice>>;
+}
+
+/** Four bytes that are zero between dispatches. */
+export function counterOf({ attentionParts }: Pass): BufferSlice {
+  return subslice(attentionParts, attentionParts.byteSize - 4, 4);
 }

@@ -9,7 +9,7 @@ import { attentionFloats, type AttentionShape } from "../kernels/attention.ts";
 import { embed } from "../kernels/embed.ts";
 import { experts, type ExpertWeights } from "../kernels/experts.ts";
 import { gatedDelta, gatedDeltaStateBytes } from "../kernels/gated-delta.ts";
-import { gatedNorm } from "../kernels/gated-norm.ts";
+import { gatedHeadsProduct } from "../kernels/gated-heads-product.ts";
 import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import { matmul } from "../kernels/matmul.ts";
@@ -22,6 +22,7 @@ import { ConfigReader, type ModelConfig } from "./config.ts";
 import { mixtureFloats } from "./mixture.ts";
 import {
   cachesOf,
+  counterOf,
   evenCache,
   scratchOf,
   stateOf,
@@ -240,10 +241,18 @@ export class Qwen35 implements Model {
       sequenceCapacity,
       ...rows,
     });
-    const [x, heads] = [s.recalled, valueHeads];
-    gatedNorm(context, { x, weight: layer.norm, gate: s.gate, y: x, heads, epsilon, ...rows });
-    const product = { w: layer.output, x, activation: "float", consumes: true } as const;
-    matmul(context, { ...product, y: s.x, accumulate: true, deterministic, ...rows });
+    gatedHeadsProduct(context, {
+      x: s.recalled,
+      heads: valueHeads,
+      weight: layer.norm,
+      epsilon,
+      gate: s.gate,
+      w: layer.output,
+      y: s.x,
+      accumulate: true,
+      deterministic,
+      ...rows,
+    });
   }
 
   /** x += Down · (silu(Gate · h) ⊙ (Up · h)) with h = norm(x), once or for chosen experts. */
@@ -258,7 +267,8 @@ export class Qwen35 implements Model {
     const s = scratchOf(pass, this.scratch);
     const rows = { step, rowCapacity, deterministic };
     if ("routing" in layer) {
-      experts(context, { x: s.x, norm, epsilon, weights: layer, workspace, ...rows });
+      const counter = counterOf(pass);
+      experts(context, { x: s.x, norm, epsilon, weights: layer, workspace, counter, ...rows });
       return;
     }
     const { gate, up, down } = layer;

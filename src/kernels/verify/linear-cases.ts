@@ -21,6 +21,8 @@ interface LinearInput {
   readonly capacity: number;
   readonly tuning: LinearTuning;
   readonly norm?: boolean;
+  /** With `norm`: width of the heads that are normed apart and gated. */
+  readonly head?: number;
   readonly gated?: boolean;
   readonly bias?: boolean;
   readonly accumulate?: boolean;
@@ -45,6 +47,7 @@ function dataOf({ dtype, rows, blocks, capacity }: LinearInput) {
     offsets: random.floats(rows),
     before: random.floats(capacity * rows),
     rowSwitch: random.floats(capacity, 6),
+    headGate: random.floats(width, 6),
   };
 }
 
@@ -59,18 +62,15 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
   const step = uploadStep(bench, plainRows(columns), { capacity });
   const floats = bench.upload(data.x);
   const prepared = bench.floats(capacity * width);
-  const weight = bench.vector("norm", data.normWeight);
+  const weight = bench.vector("norm", data.normWeight.subarray(0, input.head ?? width));
+  const gate = input.head === undefined ? undefined : bench.upload(data.headGate);
+  const normedHeads = bench.upload(normedOf(input, data));
   bench.run((plain) => {
     const context = { ...plain, force };
     if (activation === "int8") {
-      quantize(context, {
-        x: floats,
-        y: prepared,
-        width,
-        step,
-        rowCapacity: capacity,
-        ...(norm && { norm: { weight, epsilon } }),
-      });
+      const rows = { width, step, rowCapacity: capacity };
+      const rule = norm && gate === undefined ? { norm: { weight, epsilon } } : {};
+      quantize(context, { x: gate ? normedHeads : floats, y: prepared, ...rows, ...rule });
     }
     linear(context, {
       w,
@@ -82,7 +82,7 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
       tuning,
       x: norm || activation === "float" ? floats : prepared,
       ...(gated && { gated: { up, gate: "silu" } }),
-      ...(norm && { norm: { weight, epsilon } }),
+      ...(norm && { norm: { weight, epsilon, gate } }),
       ...(bias && { bias: bench.vector("bias", data.offsets) }),
       ...(switched && { rowSwitch: bench.upload(data.rowSwitch) }),
       ...(quantizes && { yActivation: "int8" }),
@@ -96,13 +96,30 @@ function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
   return relativeError(actual, linearReference(input, data, codes));
 }
 
+/** What the product reads after its norm. */
+function normedOf({ norm, head }: LinearInput, data: ReturnType<typeof dataOf>): Float32Array {
+  const { x, normWeight, headGate } = data;
+  if (norm !== true) return x;
+  if (head === undefined) return Float32Array.from(rmsNormReference(x, normWeight, epsilon));
+  const weight = normWeight.subarray(0, head);
+  const normed = Array.from({ length: x.length / head }, (_unused, i) =>
+    Array.from(rmsNormReference(x.subarray(i * head, (i + 1) * head), weight, epsilon)),
+  ).flat();
+  return Float32Array.from(normed, (value, i) => {
+    const gate = headGate[i] ?? Number.NaN;
+    return (value * gate) / (1 + Math.exp(-gate));
+  });
+}
+
 /** `codes`: what the product really read; the rounding of activations has its own case. */
 function linearReference(
-  { dtype, rows, columns, norm, gated, bias, accumulate, switched }: LinearInput,
-  { width, weights, upWeights, x, normWeight, offsets, before, ...data }: ReturnType<typeof dataOf>,
+  input: LinearInput,
+  data: ReturnType<typeof dataOf>,
   codes: Float32Array | undefined,
 ): Float64Array {
-  const normed = norm ? Float32Array.from(rmsNormReference(x, normWeight, epsilon)) : x;
+  const { dtype, rows, columns, gated, bias, accumulate, switched } = input;
+  const { width, weights, upWeights, offsets, before } = data;
+  const normed = normedOf(input, data);
   const product = (blocks: Uint8Array) =>
     matmulReference(dequantize(dtype, blocks), codes ?? normed, rows, width, columns);
   const result = gated
@@ -174,6 +191,38 @@ const fusedInputs: typeof inputs = [
     capacity: 8,
     gated: true,
     tuning: { ...plain, columns: 2 },
+  },
+];
+
+const extraInputs: typeof inputs = [
+  {
+    name: "70 rows of 4 blocks, heads of 32 normed and gated, added",
+    rows: 70,
+    blocks: 4,
+    columns: 1,
+    capacity: 1,
+    norm: true,
+    head: 32,
+    accumulate: true,
+    tuning: { ...plain, rows: 2, subgroups: 2 },
+  },
+  {
+    name: "33 rows of 20 blocks, shared by 4 teams, 2 columns, 2 passes",
+    rows: 33,
+    blocks: 20,
+    columns: 2,
+    capacity: 2,
+    tuning: { ...plain, rows: 2, columns: 2, subgroups: 8, split: 4, passes: 2 },
+  },
+  {
+    name: "40 rows of 20 blocks, normed and gated, shared by 2 teams",
+    rows: 40,
+    blocks: 20,
+    columns: 1,
+    capacity: 1,
+    norm: true,
+    gated: true,
+    tuning: { ...plain, rows: 2, subgroups: 2, split: 2 },
   },
 ];
 
@@ -253,6 +302,9 @@ export const linearCases: readonly VerifyCase[] = [
       ...inputs.flatMap((input) => linearCase(dtype, activation, input)),
       ...(["F16", "Q4_K", "Q8_0"].includes(dtype)
         ? fusedInputs.flatMap((input) => linearCase(dtype, activation, input))
+        : []),
+      ...(["F16", "Q5_K"].includes(dtype)
+        ? extraInputs.flatMap((input) => linearCase(dtype, activation, input))
         : []),
       ...(["Q6_K", "Q8_0"].includes(dtype) && activation === "int8"
         ? linearCase(dtype, activation, quantizingInput)

@@ -18,6 +18,7 @@ import { linearCases } from "./linear-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { recurrentCases } from "./recurrent-cases.ts";
 import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
+import { routerCases } from "./router-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
 import { Workbench } from "./workbench.ts";
@@ -34,6 +35,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
+  ...routerCases,
   ...sampleCases,
 ];
 

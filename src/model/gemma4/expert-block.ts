@@ -11,7 +11,7 @@ import { invariant } from "../../errors.ts";
 import type { Vector } from "../../tensor/tensor.ts";
 import type { FeedForward } from "../feed-forward.ts";
 import { declareExperts, type MixtureShape } from "../mixture.ts";
-import { scratchSlice, type Pass } from "../model.ts";
+import { counterOf, scratchSlice, type Pass } from "../model.ts";
 import type { Weights } from "../weights.ts";
 
 export interface ExpertBlock {
@@ -71,7 +71,8 @@ export function expertBlock(context: KernelContext, pass: Pass, use: ExpertBlock
   gatedProduct(context, { ...product, ...shared });
   matmul(context, { w, x: gated, y: branch, deterministic, ...rows });
   rmsNorm(context, { x: branch, weight: block.feedForwardPostNorm, y: branch, epsilon, ...rows });
-  experts(context, { x, y: mixed, norm: block.norm, weights: block.experts, ...shared });
+  const counter = counterOf(pass);
+  experts(context, { x, y: mixed, norm: block.norm, weights: block.experts, counter, ...shared });
   const sum = { accumulate: true, epsilon, ...rows };
   rmsNorm(context, { x: mixed, weight: block.postNorm, y: branch, ...sum });
   invariant(postNorm !== undefined, "Gemma 4 has a norm behind each block");
