@@ -1,6 +1,6 @@
 /**
- * All tests, as `npm test` starts them behind the build: types and format, then the suites without
- * a GPU, then those with one under the validation layer. Ends with
+ * All tests, as `npm test` starts them behind the build: types and format, then those of the program
+ * beside the suites without a GPU, then those with one under the validation layer. Ends with
  *
  *     N passed, N failed[, N skipped]
  *
@@ -40,9 +40,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     await check("types", [bun, "check"]),
     await check("format", [bun, "fmt", "--check"]),
     ...(isWanted("radv", wanted) ? [await checkRadv()] : []),
-    ...(await runSuites([
-      { title: "without a GPU", files: files.filter((file) => !usesGpu(file)) },
-    ])),
+    ...(await runSuites(plainSuites(files.filter((file) => !usesGpu(file))))),
     ...(await runSuites(gpuSuites(files.filter(usesGpu)))),
   ];
   const sum = (key: keyof Counts) => results.reduce((total, counts) => total + counts[key], 0);
@@ -61,6 +59,15 @@ async function checkRadv(): Promise<Counts> {
   if (radvPath() !== undefined) return check("AMD's pipelines", [bun, "run", "test/radv.ts"]);
   console.log("\n=== AMD's pipelines: skipped, because Mesa has no RADV here");
   return { passed: 0, failed: 0, skipped: 1 };
+}
+
+/** Those that start programs wait a lot, so the others run beside them. */
+function plainSuites(files: readonly string[]): Suite[] {
+  const startsPrograms = (file: string) => /^test\/(e2e|web)\//.test(file);
+  return [
+    { title: "of the program and its page", files: files.filter(startsPrograms) },
+    { title: "without a GPU, beside", files: files.filter((file) => !startsPrograms(file)) },
+  ];
 }
 
 function gpuSuites(files: readonly string[]): Suite[] {
