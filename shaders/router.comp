@@ -43,6 +43,7 @@ float chooserMax(float value) { return clusterMax(value, LANES); }
 float chooserSum(float value) { return clusterSum(value, LANES); }
 #include "include/choose.glsl"
 
+const uint TURNS = (WIDTH / UNIT_VALUES + LANES - 1) / LANES;
 const uint INVOCATION_QUADS = (WIDTH / 4 + WORKGROUP - 1) / WORKGROUP;
 shared vec4 normed[WIDTH / 4];
 shared uint arrival;
@@ -70,7 +71,10 @@ void main() {
     const uint expert = gl_WorkGroupID.x * (WORKGROUP / LANES) + team;
     normalize();
     float sum = 0;
-    for (uint u = lane; u < WIDTH / UNIT_VALUES; u += LANES) {
+    // All loads of a usual width are on their way together.
+    [[unroll]] for (uint i = 0; i < TURNS; i++) {
+        const uint u = lane + i * LANES;
+        if (u >= WIDTH / UNIT_VALUES) continue;
         const uint first = u / BLOCK_UNITS * BLOCK_VALUES;
         vec4 weights[UNIT_QUADS];
         unpack(w, min(expert, EXPERTS - 1) * (WIDTH / BLOCK_VALUES) + u / BLOCK_UNITS, u % BLOCK_UNITS, weights);

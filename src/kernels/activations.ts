@@ -15,6 +15,8 @@ export type ExpertActivation = Exclude<ActivationKind, "half">;
 
 /** Rows of activations up to which weights are read once for all of them (`linear`). */
 export const linearRowsMax = 8;
+/** The same beside matrix units, which take as long for 16 rows as `linear` for six. */
+const linearRowsBesideUnits = 4;
 /** Without matrix units: rows up to which reading the weights several times beats tiles. */
 const passingRowsMax = 32;
 
@@ -39,7 +41,7 @@ export function activationKind(context: KernelContext, reader: Reader): Activati
 /** Whether the rows are so few that passes over the weights serve all of them. */
 export function isLinear(context: KernelContext, reader: Reader): boolean {
   const { rowCapacity, deterministic } = reader;
-  if (rowCapacity <= linearRowsMax || deterministic) return true;
+  if (deterministic) return true;
   if (usesMatrixUnits(context, reader)) return false;
   return rowCapacity <= passingRowsMax || context.capabilities.kind === "cpu";
 }
@@ -47,7 +49,8 @@ export function isLinear(context: KernelContext, reader: Reader): boolean {
 /** A processor only plays matrix units. */
 function usesMatrixUnits({ capabilities }: KernelContext, reader: Reader): boolean {
   const { w, rowCapacity, deterministic } = reader;
-  if (rowCapacity <= linearRowsMax || deterministic || capabilities.kind === "cpu") return false;
+  if (rowCapacity <= linearRowsBesideUnits) return false;
+  if (deterministic || capabilities.kind === "cpu") return false;
   return suitsMatrixUnits(w.dtype, w.columns) && matrixUnitsOf(capabilities) !== undefined;
 }
 
@@ -60,9 +63,8 @@ export function stepsIn(memory: BufferSlice, rows: number, width: number): Buffe
   return subslice(memory, product([rows, width]), product([rows, width / 2]));
 }
 
-/** The same as `activationKind` for the experts of a mixture, which read a row each. */
+/** The same as `activationKind` for the experts of a mixture, which read rows one by one. */
 export function expertActivation(context: KernelContext, reader: Reader): ExpertActivation {
-  const { w } = reader;
-  const kind = activationKind(context, reader);
-  return kind === "int8" && w.columns % 32 === 0 ? "int8" : "float";
+  const kind = activationKind(context, { ...reader, rowCapacity: 1 });
+  return kind === "int8" && reader.w.columns % 32 === 0 ? "int8" : "float";
 }

@@ -85,7 +85,7 @@ type Rope = NonNullable<Attention["rope"]>;
 const workgroupsWanted = 256;
 const rowsMax = 512;
 /** Quads of sums in each invocation. */
-const laneQuadsMax = 16;
+const laneQuadsMax = 4;
 /** Of what the teams of a workgroup found. */
 const sharedBytesMax = 16 << 10;
 

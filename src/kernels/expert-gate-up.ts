@@ -127,7 +127,8 @@ function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: num
   // Two matrices with long units fill the registers.
   const isHeavy = activation === "float" && !alone && unitValues(gate.dtype) === 64;
   const rows = isHeavy && !isCpu ? 1 : 2;
-  const subgroups = quantizes && !isCpu ? 8 : 1;
+  // As many as do it in one turn.
+  const subgroups = quantizes && !isCpu ? 16 : 1;
   const turnRows = rows * subgroups * subgroupTeams;
   const passes = quantizes ? Math.max(1, quantizedRows / turnRows) : 1;
   return { rows, subgroups, passes, workgroupRows: turnRows * passes };

@@ -177,10 +177,25 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 /** Subgroups that keep a large GPU busy: 16 for each of its multiprocessors. */
 const subgroupsWanted = 2048;
 const subgroupsMax = 16;
+/** Of a workgroup; more of them would have too few registers each. */
+const invocationsMax = 512;
+/** Of the largest, that are resident together. */
+const workgroupsFew = 256;
+/** Rows of the head of a large vocabulary. */
+const manyRows = 32_768;
 
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const isCpu = context.capabilities.kind === "cpu";
+  if (!isCpu && rowCapacity === 1 && isTall(args)) {
+    return {
+      lanes: rowLanes(w, teamOf(context).lanes),
+      rows: 4,
+      columns: 1,
+      subgroups: 8,
+      passes: 4,
+    };
+  }
   const { rows, columns } = isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(args);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
@@ -188,13 +203,21 @@ function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   // What precedes the product is done by every workgroup, so it must have enough to do.
   const least = norm === undefined || isCpu ? 1 : 8;
   const quantizes = yActivation === "int8";
-  const most = Math.min(subgroupsMax, context.capabilities.limits.workgroupInvocations / teamLanes);
+  const { workgroupInvocations } = context.capabilities.limits;
+  const invocations = Math.min(workgroupInvocations, invocationsMax);
+  const most = Math.min(subgroupsMax, invocations / teamLanes);
   // Few workgroups that quantize do it in one turn.
-  const quick = quantizes && !isCpu && w.rows / 32 < subgroupsWanted / subgroupsMax ? most : least;
+  const quick = quantizes && !isCpu && w.rows / 32 <= workgroupsFew ? most : least;
   const subgroups = Math.max(quick, split);
   const turnRows = ((teamLanes * subgroups) / lanes / split) * rows;
   const wanted = quantizes || (norm !== undefined && isCpu) ? 32 : turnRows;
   return { lanes, rows, columns, subgroups, passes: Math.max(1, wanted / turnRows), split };
+}
+
+/** So many rows that each workgroup may take many of them and prepare its input once. */
+function isTall({ w, norm, activation, gated, yActivation }: Linear): boolean {
+  const isPlain = gated === undefined && yActivation !== "int8" && activation === "int8";
+  return isPlain && norm !== undefined && w.rows >= manyRows;
 }
 
 /** Where rows are too few to keep the device busy and long enough, teams share them. */
