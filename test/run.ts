@@ -1,6 +1,7 @@
 /**
  * All tests, as `npm test` starts them behind the build: types and format, then those of the
- * program beside the suites without a GPU, then those with one under the validation layer. Ends with
+ * program beside the suites without a GPU, then those with one under the validation layer. Ends
+ * with
  *
  *     N passed, N failed[, N skipped]
  *
