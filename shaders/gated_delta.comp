@@ -5,6 +5,9 @@
 // g = exp(decay · softplus(alpha + offset)). LANES invocations share a column of S and keep it in
 // registers through the rows; only two sums of a row depend on the row before, and the output comes
 // from Sᵀq of the old state: o = g·Sᵀq + δ·(k·q). Grid: heads × column groups × runs.
+//
+// With CONVOLVE, in steps of one row, q, k and v come as their product left them: each workgroup does
+// the short convolution in front of the rule (see short_conv.comp) for what it reads.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -18,6 +21,8 @@ layout(constant_id = 2) const uint LANES = 8;
 // heads of a key head are [betas | alphas] (Qwen3-Next); else value head h has key head h modulo
 // keyHeads, and beta and alpha stand apart.
 layout(constant_id = 3) const bool GROUPED = false;
+layout(constant_id = 4) const bool CONVOLVE = false;
+layout(constant_id = 5) const uint PAST = 3;  // inputs that the convolution looks back on
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
@@ -28,11 +33,15 @@ layout(push_constant, std430) uniform Parameters {
     Floats offset;      // [heads]
     Float4sOut state;   // [sequences, heads, columns, keys]
     FloatsOut result;   // [rows, heads, WIDTH]
+    Floats weight;      // [channels, PAST + 1], with CONVOLVE
+    FloatsOut ring;     // see include/ring.glsl, with CONVOLVE
     Step step_;
     uint heads;
     uint keyHeads;
+    uint channels;      // of a row of `mixed`
     float epsilon;
 };
+#include "include/ring.glsl"
 
 const uint COLUMNS = WORKGROUP / LANES;
 const uint QUADS = WIDTH / 4 / LANES;
@@ -44,17 +53,55 @@ float nextV;
 float nextBeta;
 float nextAlpha;
 
+// With CONVOLVE: q, k and the columns of v of this workgroup.
+const uint OWN_CHANNELS = 2 * WIDTH + COLUMNS;
+shared float convolved[CONVOLVE ? OWN_CHANNELS : 1];
+
+uint keyHeadOf(uint head) { return GROUPED ? head / (heads / keyHeads) : head % keyHeads; }
+
+// The channel of a row that is the i-th of this workgroup.
+uint channelOf(uint i, uint head) {
+    if (i < WIDTH) return keyHeadOf(head) * WIDTH + i;
+    if (i < 2 * WIDTH) return (keyHeads + keyHeadOf(head)) * WIDTH + i - WIDTH;
+    return (2 * keyHeads + head) * WIDTH + gl_WorkGroupID.y * COLUMNS + i - 2 * WIDTH;
+}
+
+void convolve(uint row, uint head) {
+    const uint sequence = stepSequence(step_, row);
+    const uint position = stepPosition(step_, row);
+    // Each channel is written by one of those that read it.
+    const bool isFirst = GROUPED ? head % (heads / keyHeads) == 0 : head < keyHeads;
+    const bool ownsKeys = isFirst && gl_WorkGroupID.y == 0;
+    for (uint i = gl_LocalInvocationID.x; i < OWN_CHANNELS; i += WORKGROUP) {
+        const uint channel = channelOf(i, head);
+        const float newest = Floats(mixed).at[row * channels + channel];
+        float sum = 0;
+        [[unroll]] for (uint j = 0; j < PAST; j++) {
+            sum += weight.at[channel * (PAST + 1) + j] * pastInput(ring, sequence, position, j, channel);
+        }
+        sum += weight.at[channel * (PAST + 1) + PAST] * newest;
+        convolved[i] = sum / (1.0 + exp(-sum));
+        if (i >= 2 * WIDTH || ownsKeys) ring.at[ringAt(sequence, position, channel)] = newest;
+    }
+    barrier();
+}
+
+vec4 convolvedQuad(uint i) {
+    return vec4(convolved[i], convolved[i + 1], convolved[i + 2], convolved[i + 3]);
+}
+
 void loadNext(uint row, uint head, uint column, uint lane) {
     const uint sharing = heads / keyHeads;
-    const uint keyHead = GROUPED ? head / sharing : head % keyHeads;
-    const uint base = row * (2 * keyHeads + heads) * (WIDTH / 4);
+    const uint keyHead = keyHeadOf(head);
+    const uint base = row * channels / 4;
     const uint q = base + keyHead * (WIDTH / 4) + lane;
     const uint k = q + keyHeads * (WIDTH / 4);
     [[unroll]] for (uint i = 0; i < QUADS; i++) {
-        nextQ[i] = mixed.at[q + i * LANES];
-        nextK[i] = mixed.at[k + i * LANES];
+        nextQ[i] = CONVOLVE ? convolvedQuad(4 * (lane + i * LANES)) : mixed.at[q + i * LANES];
+        nextK[i] = CONVOLVE ? convolvedQuad(WIDTH + 4 * (lane + i * LANES)) : mixed.at[k + i * LANES];
     }
-    nextV = mixed.at[base + (2 * keyHeads + head) * (WIDTH / 4) + column / 4][column % 4];
+    nextV = CONVOLVE ? convolved[2 * WIDTH + column % COLUMNS]
+                     : mixed.at[base + (2 * keyHeads + head) * (WIDTH / 4) + column / 4][column % 4];
     const uint at = GROUPED ? 2 * (row * heads + keyHead * sharing) + head % sharing : row * heads + head;
     nextBeta = beta.at[at];
     nextAlpha = alpha.at[GROUPED ? at + sharing : at];
@@ -79,6 +126,7 @@ void main() {
     vec4 s[QUADS];
     [[unroll]] for (uint i = 0; i < QUADS; i++) s[i] = begins ? vec4(0) : state.at[base + i * LANES];
 
+    if (CONVOLVE) convolve(first, head);
     loadNext(first, head, column, lane);
     for (uint row = first; row < end; row++) {
         vec4 q[QUADS];

@@ -1,7 +1,7 @@
 // The short convolution in front of a recurrent layer, with SiLU: y[t, c] = silu(Σᵢ weight[c, i] ·
 // u[t - PAST + i, c]) along the rows of each sequence. With GATED, a layer of its own: a row of u
 // holds b, g and v, and y[t, c] = g[t, c] · Σᵢ weight[c, i] · (b ⊙ v)[t - PAST + i, c]. What comes
-// before the rows of a step is kept as state: the last PAST inputs. One invocation a channel and row;
+// before the rows of a step is kept as state (see include/ring.glsl). One invocation a channel and row;
 // the first PAST rows of a run belong to one invocation, which alone touches the state, so that no
 // other can read it too late.
 #version 460
@@ -16,11 +16,13 @@ layout(push_constant, std430) uniform Parameters {
     Floats u;         // [rows, channels], or [rows, 3, channels] with GATED
     Floats weight;    // [channels, PAST + 1], the newest input's last
     FloatsOut y;      // [rows, channels]
-    FloatsOut state;  // [sequences, PAST, channels], oldest first
+    FloatsOut state;  // [sequences, PAST + 1, channels]
     Step step_;
     uint channels;
     uint runCapacity; // workgroups in y up to here take heads of runs, the others rows
 };
+
+#include "include/ring.glsl"
 
 float inputAt(uint row, uint channel) {
     if (!GATED) return u.at[row * channels + channel];
@@ -45,11 +47,12 @@ void convolveHead(uint run, uint channel) {
     if (run >= step_.runCount) return;
     const uint first = stepRunFirst(step_, run);
     const uint end = stepRunEnd(step_, run);
-    const uint base = stepSequence(step_, first) * PAST * channels + channel;
-    // A sequence that begins has no past, whatever an earlier one left there.
-    const bool begins = stepPosition(step_, first) == 0;
+    const uint sequence = stepSequence(step_, first);
+    const uint position = stepPosition(step_, first);
     float past[PAST];
-    [[unroll]] for (uint i = 0; i < PAST; i++) past[i] = begins ? 0.0 : state.at[base + i * channels];
+    [[unroll]] for (uint i = 0; i < PAST; i++) {
+        past[i] = pastInput(state, sequence, position, i, channel);
+    }
     for (uint row = first; row < min(end, first + PAST); row++) {
         const float newest = inputAt(row, channel);
         // In the order of the other rows: where a text was cut must not show.
@@ -60,9 +63,8 @@ void convolveHead(uint run, uint channel) {
         [[unroll]] for (uint i = 0; i + 1 < PAST; i++) past[i] = past[i + 1];
         past[PAST - 1] = newest;
     }
-    const bool isLong = end - first > PAST;
-    [[unroll]] for (uint i = 0; i < PAST; i++) {
-        state.at[base + i * channels] = isLong ? inputAt(end - PAST + i, channel) : past[i];
+    for (uint row = end - min(end - first, PAST + 1); row < end; row++) {
+        state.at[ringAt(sequence, position + row - first, channel)] = inputAt(row, channel);
     }
 }
 

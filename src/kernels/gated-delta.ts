@@ -5,6 +5,7 @@ import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { teamOf } from "./reduction.ts";
+import { convTapsMax } from "./short-conv.ts";
 
 export const gatedDeltaKernel = defineKernel("gated_delta", {
   mixed: reads,
@@ -14,9 +15,12 @@ export const gatedDeltaKernel = defineKernel("gated_delta", {
   offset: reads,
   state: updates,
   result: writes,
+  weight: reads,
+  ring: updates,
   step: reads,
   heads: u32,
   keyHeads: u32,
+  channels: u32,
   epsilon: f32,
 });
 
@@ -25,6 +29,8 @@ export const gatedDeltaKernel = defineKernel("gated_delta", {
  * for the next row's keys and queries in registers.
  */
 const columnLanes = 8;
+
+const workgroupMax = 256;
 
 /** Columns are shared out in quads, and kept in registers. */
 export function isDeltaWidth(width: number): boolean {
@@ -56,6 +62,8 @@ export interface GatedDelta {
    * [rowCapacity, keyHeads, betas | alphas]. Else head h has key head h modulo keyHeads.
    */
   readonly grouped?: boolean;
+  /** For one row: `mixed` comes as its product left it, and is convolved first (`shortConv`). */
+  readonly convolution?: { readonly weight: Vector; readonly state: BufferSlice } | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly sequenceCapacity: number;
@@ -67,22 +75,42 @@ export function gatedDeltaStateBytes(heads: number, width: number): number {
 }
 
 export function gatedDelta(context: KernelContext, delta: GatedDelta): void {
-  const { rowCapacity, sequenceCapacity, decay, offset, width, grouped = false, ...rest } = delta;
-  const { heads, keyHeads, state } = rest;
+  const { mixed, beta, alpha, decay, offset, state, result, step, width } = delta;
+  const { heads, keyHeads, grouped = false, convolution, epsilon } = delta;
+  const { rowCapacity, sequenceCapacity } = delta;
+  const channels = (2 * keyHeads + heads) * width;
+  const taps = (convolution?.weight.length ?? 2 * channels) / channels;
   invariant(isDeltaWidth(width), `gatedDelta: width ${width}`);
   invariant(heads % keyHeads === 0, `gatedDelta: ${heads} heads, ${keyHeads} key heads`);
   invariant(
     state.byteSize >= sequenceCapacity * gatedDeltaStateBytes(heads, width),
     "gatedDelta: the state is too small",
   );
+  invariant(convolution === undefined || rowCapacity === 1, `gatedDelta: ${rowCapacity} rows`);
+  invariant(Number.isInteger(taps) && taps <= convTapsMax, `gatedDelta: ${taps} taps`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
   const shared = Math.min(columnLanes, lanes);
+  // What precedes the rule is done by every workgroup, so it should have many columns.
+  const workgroup =
+    convolution === undefined ? lanes : Math.max(lanes, Math.min(width * shared, workgroupMax));
   launch(context, gatedDeltaKernel, {
     shader: `gated_delta.${reduction}`,
-    constants: [lanes, width, shared, grouped ? 1 : 0],
+    constants: [
+      workgroup,
+      width,
+      shared,
+      grouped ? 1 : 0,
+      convolution === undefined ? 0 : 1,
+      taps - 1,
+    ],
     subgroupSize,
-    parameters: { ...rest, decay: decay.data, offset: offset.data },
-    groups: [heads, (width * shared) / lanes, Math.min(rowCapacity, sequenceCapacity)],
+    parameters: {
+      ...{ mixed, beta, alpha, state, result, step, heads, keyHeads, channels, epsilon },
+      decay: decay.data,
+      offset: offset.data,
+      ...(convolution && { weight: convolution.weight.data, ring: convolution.state }),
+    },
+    groups: [heads, (width * shared) / workgroup, Math.min(rowCapacity, sequenceCapacity)],
     label: "gated delta rule",
   });
 }

@@ -29,7 +29,7 @@ export interface ShortConv {
   readonly weight: Vector;
   /** [rowCapacity, channels], written. */
   readonly y: BufferSlice;
-  /** [sequenceCapacity, taps - 1, channels] floats, updated. */
+  /** [sequenceCapacity, taps, channels] floats, updated; see shaders/include/ring.glsl. */
   readonly state: BufferSlice;
   readonly channels: number;
   readonly step: BufferSlice;
@@ -39,7 +39,7 @@ export interface ShortConv {
 
 /** Bytes of state that a sequence needs. */
 export function shortConvStateBytes(channels: number, taps: number): number {
-  return channels * (taps - 1) * 4;
+  return channels * taps * 4;
 }
 
 export function shortConv(context: KernelContext, conv: ShortConv): void {

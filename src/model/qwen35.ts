@@ -6,9 +6,10 @@
  */
 import type { GgufFile } from "../gguf/file.ts";
 import { attentionFloats, type AttentionShape } from "../kernels/attention.ts";
+import { convolvedDelta } from "../kernels/convolved-delta.ts";
 import { embed } from "../kernels/embed.ts";
 import { experts, type ExpertWeights } from "../kernels/experts.ts";
-import { gatedDelta, gatedDeltaStateBytes } from "../kernels/gated-delta.ts";
+import { gatedDeltaStateBytes } from "../kernels/gated-delta.ts";
 import { gatedHeadsProduct } from "../kernels/gated-heads-product.ts";
 import { gatedProduct, gatedProductFloats } from "../kernels/gated-product.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
@@ -16,7 +17,7 @@ import { matmul } from "../kernels/matmul.ts";
 import { normedProducts, normedProductsFloats } from "../kernels/normed-products.ts";
 import { rotaryAttention } from "../kernels/rotary-attention.ts";
 import { rotaryTurns } from "../kernels/rope-cache.ts";
-import { shortConv, shortConvStateBytes } from "../kernels/short-conv.ts";
+import { shortConvStateBytes } from "../kernels/short-conv.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { ConfigReader, type ModelConfig } from "./config.ts";
 import { mixtureFloats } from "./mixture.ts";
@@ -199,7 +200,7 @@ export class Qwen35 implements Model {
   #recall(context: KernelContext, pass: Pass, norm: Vector, layer: DeltaLayer): void {
     const { step, rowCapacity, sequenceCapacity, workspace, deterministic } = pass;
     const { epsilon, delta } = this.#shape;
-    const { keyHeads, valueHeads, headWidth, channels, grouped } = delta;
+    const { keyHeads, valueHeads, headWidth, grouped } = delta;
     const s = scratchOf(pass, this.scratch);
     const rows = { step, rowCapacity };
     normedProducts(context, {
@@ -216,17 +217,13 @@ export class Qwen35 implements Model {
         ...(layer.alpha === undefined ? [] : [{ w: layer.alpha, y: s.alpha }]),
       ],
     });
-    shortConv(context, {
-      u: s.mixed,
-      weight: layer.convolution,
-      y: s.convolved,
-      state: stateOf(pass, layer.past),
-      channels,
-      sequenceCapacity,
-      ...rows,
-    });
-    gatedDelta(context, {
-      mixed: s.convolved,
+    convolvedDelta(context, {
+      mixed: s.mixed,
+      convolution: {
+        weight: layer.convolution,
+        state: stateOf(pass, layer.past),
+        result: s.convolved,
+      },
       beta: s.beta,
       alpha: layer.alpha === undefined ? s.beta : s.alpha,
       decay: layer.decay,
@@ -239,6 +236,7 @@ export class Qwen35 implements Model {
       epsilon,
       grouped,
       sequenceCapacity,
+      deterministic,
       ...rows,
     });
     gatedHeadsProduct(context, {

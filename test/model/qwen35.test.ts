@@ -102,8 +102,8 @@ describe("what a model needs", () => {
     expect(model.config.layerCount).toBe(9);
     expect(model.cache.layers).toHaveLength(2);
     expect(Object.keys(model.states)).toHaveLength(2 * 7);
-    // Three inputs of 2 · 2 · 32 + 4 · 32 channels; four heads of 32 × 32.
-    expect(model.states["past of layer 0"]).toBe(3 * 256 * 4);
+    // Four inputs of 2 · 2 · 32 + 4 · 32 channels; four heads of 32 × 32.
+    expect(model.states["past of layer 0"]).toBe(4 * 256 * 4);
     expect(model.states["memory of layer 8"]).toBe(4 * 32 * 32 * 4);
   });
 

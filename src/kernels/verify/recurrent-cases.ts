@@ -1,4 +1,5 @@
 /** The kernels of recurrent layers: rows of several sequences, begun and continued. */
+import { convolvedDelta } from "../convolved-delta.ts";
 import { gatedDelta, gatedDeltaStateBytes } from "../gated-delta.ts";
 import { gatedNorm } from "../gated-norm.ts";
 import { shortConv, shortConvStateBytes } from "../short-conv.ts";
@@ -127,17 +128,20 @@ interface DeltaSequence {
   readonly state: number[];
 }
 
+/** The first key has no length at all. */
+function randomMixed(random: Random, rows: number, channels: number, key: number, width: number) {
+  return random.floats(rows * channels, 2).fill(0, key, key + width);
+}
+
 function deltaSequence(
   random: Random,
   rows: number,
   { heads, keyHeads, width, grouped }: DeltaCase,
   decay: Float32Array,
   offset: Float32Array,
+  mixed = randomMixed(random, rows, (2 * keyHeads + heads) * width, keyHeads * width, width),
 ): DeltaSequence {
   const channels = (2 * keyHeads + heads) * width;
-  const mixed = random.floats(rows * channels, 2);
-  // The first key has no length at all.
-  mixed.fill(0, keyHeads * width, (keyHeads + 1) * width);
   const beta = random.floats(rows * heads, 6);
   // Far above what an exponential holds, and far below.
   const alpha = random.floats(rows * heads, 8).map((x, i) => (i % 11 === 3 ? 20 * x : x));
@@ -232,6 +236,56 @@ function runDelta(bench: Workbench, input: DeltaCase, force: Force): number {
   return Math.max(error, relativeError(bench.read(state, floats), expected));
 }
 
+/** A sequence of 7 rows, one a step, whose keys and values come unconvolved. */
+function runConvolved(bench: Workbench, input: DeltaCase, force: Force): number {
+  const { heads, keyHeads, width, grouped } = input;
+  const [rows, taps] = [7, 4];
+  const channels = (2 * keyHeads + heads) * width;
+  const random = new Random(heads + width);
+  const [weight, u] = [random.floats(channels * taps), random.floats(rows * channels, 3)];
+  const mixed = Float32Array.from(shortConvReference(u, weight, channels, false));
+  const decay = Float32Array.from({ length: heads }, () => random.between(-4, -0.05));
+  const offset = random.floats(heads, 2);
+  const sequence = deltaSequence(random, rows, input, decay, offset, mixed);
+  const vectors = { decay: bench.vector("decay", decay), offset: bench.vector("offset", offset) };
+  const vector = bench.vector("weight", weight);
+  const state = bench.floats(gatedDeltaStateBytes(heads, width) / 4);
+  const ring = bench.floats(shortConvStateBytes(channels, taps) / 4);
+  const result = bench.floats(heads * width);
+  const errors = Array.from({ length: rows }, (_unused, position) => {
+    const rowOf = (from: Float32Array, count: number) =>
+      from.subarray(position * count, (position + 1) * count);
+    const [beta, alpha] = [rowOf(sequence.beta, heads), rowOf(sequence.alpha, heads)];
+    const both = grouped ? bench.upload(interleaved(beta, alpha, heads, keyHeads)) : undefined;
+    bench.run((context) =>
+      convolvedDelta(
+        { ...context, force },
+        {
+          mixed: bench.upload(rowOf(u, channels)),
+          convolution: { weight: vector, state: ring, result },
+          beta: both ?? bench.upload(beta),
+          alpha: both ?? bench.upload(alpha),
+          ...vectors,
+          ...{ state, result, heads, keyHeads, width, grouped, epsilon: 1e-6 },
+          step: uploadStep(bench, [{ token: 0, position, sequence: 0 }]),
+          rowCapacity: 1,
+          sequenceCapacity: 1,
+          deterministic: false,
+        },
+      ),
+    );
+    const expected = sequence.results.subarray(
+      position * heads * width,
+      (position + 1) * heads * width,
+    );
+    return relativeError(bench.read(result, heads * width), expected);
+  });
+  return Math.max(
+    ...errors,
+    relativeError(bench.read(state, sequence.state.length), sequence.state),
+  );
+}
+
 function gatedNormCase(width: number, force: Force, variant: string): Omit<VerifyCase, "needs"> {
   const [heads, capacity, rows] = [3, 4, 3];
   return {
@@ -282,6 +336,12 @@ export const recurrentCases: readonly VerifyCase[] = [
   convCase(70, 3, true),
   ...reductions.flatMap(({ variant, force, ...rest }) => [
     ...deltaCases.map((input) => ({ ...deltaCase(input, force, variant), ...rest })),
+    ...deltaCases.slice(1, 4).map((input) => ({
+      ...deltaCase(input, force, variant),
+      ...rest,
+      name: `${input.heads} heads of ${input.keyHeads} keys, width ${input.width}, convolved`,
+      run: (bench: Workbench) => runConvolved(bench, input, force),
+    })),
     ...[32, 128, 100].map((width) => ({ ...gatedNormCase(width, force, variant), ...rest })),
   ]),
 ];
