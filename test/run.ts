@@ -77,10 +77,16 @@ function gpuSuites(files: readonly string[]): Suite[] {
     // The set-up script installs a software driver on Linux.
     ZINC_EXPECT_GPU: process.env["ZINC_EXPECT_GPU"] ?? (process.platform === "linux" ? "1" : "0"),
   };
+  const models = files.filter((file) => file.startsWith("test/model/"));
+  const others = files.filter((file) => !models.includes(file));
   const shared = files.filter((file) => file === conformance);
   return [
-    { title: "on a GPU", files, env: { ...env, ZINC_SHARES: "0,1,2" } },
-    { title: "on a GPU, beside", files: shared, env: { ...env, ZINC_SHARES: "3,4,5,6" } },
+    { title: "on a GPU", files: others, env: { ...env, ZINC_SHARES: "0,1,2,3,4" } },
+    {
+      title: "on a GPU, beside",
+      files: [...models, ...shared],
+      env: { ...env, ZINC_SHARES: "5,6" },
+    },
   ];
 }
 
