@@ -117,9 +117,12 @@ void beginWith(bool own, uint lane, out Found found[GROUP]) {
         [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] = vec4(0);
         if (!STORES) continue;
         float score = 0;
-        for (uint i = lane; i < QUADS; i += LANES) {
-            const vec2 low = unpackHalf2x16(ownKey[2 * i]);
-            score += dot(queries[g][i], vec4(low, unpackHalf2x16(ownKey[2 * i + 1])));
+        // Of constant length: a loop that remains would keep this one, and what is found out of registers.
+        [[unroll]] for (uint i = 0; i < HEAD_QUADS; i++) {
+            const uint quad = lane + i * LANES;
+            if (quad >= QUADS) continue;
+            const vec2 low = unpackHalf2x16(ownKey[2 * quad]);
+            score += dot(queries[g][quad], vec4(low, unpackHalf2x16(ownKey[2 * quad + 1])));
         }
         score = clusterSum(score, LANES);
         if (!own) continue;

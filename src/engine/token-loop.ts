@@ -84,9 +84,10 @@ export class TokenLoop {
     void this.#turn();
   }
 
-  /** Ends all texts as cancelled. */
+  /** Ends all texts as cancelled. Steps under way never land: what they write is about to go. */
   stop(): void {
     for (const id of [...this.#open.keys()]) this.#cancel(id);
+    this.#flights = [];
   }
 
   async #turn(): Promise<void> {

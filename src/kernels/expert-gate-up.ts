@@ -7,7 +7,7 @@ import { u32 } from "../vulkan/layout.ts";
 import type { ExpertActivation } from "./activations.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
-import { preparedRows, resultRows, rowLanes } from "./linear.ts";
+import { preparedRows, resultRows, rowLanes, unitValues } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
 
@@ -71,7 +71,7 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   check(args, rows);
   const team = teamOf(context);
   const lanes = rowLanes(gate, team.lanes);
-  const layout = layoutOf(context, team.lanes / lanes, args);
+  const layout = layoutOf(context, args, team.lanes / lanes);
   launch(context, expertGateUpKernel, {
     shader: `expert_gate_up.${gate.dtype}.${team.reduction}.${activation}` as ShaderName,
     constants: [
@@ -120,12 +120,15 @@ function check(args: ExpertGateUp, rows: number): void {
 }
 
 /** Side by side in a workgroup: subgroups, results of a team; and turns. */
-function layoutOf({ capabilities }: KernelContext, subgroupTeams: number, args: ExpertGateUp) {
-  const quantizes = args.yActivation === "int8";
-  // Floats of two rows would leave registers for few subgroups.
-  const rows = args.activation === "float" ? 1 : 2;
+function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: number) {
+  const { gate, alone = false, activation, yActivation } = args;
+  const isCpu = context.capabilities.kind === "cpu";
+  const quantizes = yActivation === "int8";
+  // Two matrices with long units fill the registers.
+  const isHeavy = activation === "float" && !alone && unitValues(gate.dtype) === 64;
+  const rows = isHeavy && !isCpu ? 1 : 2;
   // As many as do it in one turn.
-  const subgroups = quantizes && capabilities.kind !== "cpu" ? 16 : 1;
+  const subgroups = quantizes && !isCpu ? 16 : 1;
   const turnRows = rows * subgroups * subgroupTeams;
   const passes = quantizes ? Math.max(1, quantizedRows / turnRows) : 1;
   return { rows, subgroups, passes, workgroupRows: turnRows * passes };

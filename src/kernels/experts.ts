@@ -145,8 +145,8 @@ export function experts(context: KernelContext, args: Experts): void {
 }
 
 /**
- * The router's logits, and the switch of the shared expert. Returns what appends the choice, which for
- * one row is made already.
+ * The router's logits, and the switch of the shared expert. Returns what appends the choice, which
+ * for one row is made already.
  */
 function route(context: KernelContext, args: Experts, s: Parts): () => void {
   const { x, norm, epsilon, weights, counter, deterministic, step, rowCapacity } = args;

@@ -177,6 +177,8 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 /** Subgroups that keep a large GPU busy: 16 for each of its multiprocessors. */
 const subgroupsWanted = 2048;
 const subgroupsMax = 16;
+/** Of a workgroup; more of them would have too few registers each. */
+const invocationsMax = 512;
 /** Of the largest, that are resident together. */
 const workgroupsFew = 256;
 /** Rows of the head of a large vocabulary. */
@@ -202,7 +204,9 @@ function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   // What precedes the product is done by every workgroup, so it must have enough to do.
   const least = isCpu ? 1 : norm !== undefined ? 8 : columns > 2 ? 4 : 1;
   const quantizes = yActivation === "int8";
-  const most = Math.min(subgroupsMax, context.capabilities.limits.workgroupInvocations / teamLanes);
+  const { workgroupInvocations } = context.capabilities.limits;
+  const invocations = Math.min(workgroupInvocations, invocationsMax);
+  const most = Math.min(subgroupsMax, invocations / teamLanes);
   // Few workgroups that quantize do it in one turn.
   const quick = quantizes && !isCpu && w.rows / 32 <= workgroupsFew ? most : least;
   const subgroups = Math.max(quick, split);

@@ -213,7 +213,7 @@ describe.skipIf(noDriver !== undefined)("a model that does not fit", () => {
       return { ...tensor, dims, bytes: new Uint8Array(), offset };
     };
     const bytes = tiny({
-      layers: 1000,
+      layers: 400,
       feedForward: 8,
       pairs: { "llama.feed_forward_length": scalar("u32", rows) },
       edit: (all) => [...all.filter((tensor) => !isHuge(tensor)), ...all.filter(isHuge).map(claim)],

@@ -4,6 +4,7 @@ import type { FinishReason, GenerationRequest } from "../../src/engine/generatio
 import { RowBudget } from "../../src/engine/row-budget.ts";
 import type { Runner } from "../../src/engine/runner.ts";
 import { Scheduler } from "../../src/engine/scheduler.ts";
+import { greedySampling } from "../../src/kernels/sample.ts";
 import type { StepWork } from "../../src/engine/step-plan.ts";
 import { TokenLoop } from "../../src/engine/token-loop.ts";
 import { nextTurn } from "../../src/engine/turn.ts";
@@ -12,18 +13,25 @@ const vocabularySize = 4;
 const budget = () =>
   new RowBudget({ least: 32, first: 32, most: 32, growMs: 0, shrinkMs: Number.MAX_VALUE });
 
-/** Tokens are those of a list, then 0 for ever; `steps` are rows and outputs of each step. */
-function started(run: (step: number) => void = () => {}) {
+/**
+ * Tokens are those of a list, then 0 for ever; `steps` are rows and outputs of each step, `landed`
+ * how many of them the loop has waited for.
+ */
+function started(run: (step: number) => void = () => {}, canSample = false) {
   const steps: string[] = [];
+  const landed = { count: 0 };
   const runner = {
-    canSample: false,
+    canSample,
     lastStep: { rows: 0, hostMs: 1, waitMs: 1, gpuMs: 1 },
     launch({ rows, outputRows }: StepWork): number {
       steps.push(`${rows.length} → ${outputRows.length}`);
       run(steps.length);
       return outputRows.length;
     },
-    land() {},
+    land() {
+      landed.count++;
+    },
+    tokensOf: (outputs: number) => new Uint32Array(outputs),
     logitsOf: (outputs: number) => new Float32Array(outputs * vocabularySize),
   };
   const scheduler = new Scheduler({
@@ -32,7 +40,7 @@ function started(run: (step: number) => void = () => {}) {
     checkpointCapacity: undefined,
     contextTokens: 128,
     outputCapacity: 2,
-    pipelined: false,
+    pipelined: canSample,
   });
   const loop = new TokenLoop({
     scheduler,
@@ -41,7 +49,7 @@ function started(run: (step: number) => void = () => {}) {
     mixedBudget: budget(),
     vocabularySize,
   });
-  return { loop, scheduler, steps };
+  return { loop, scheduler, steps, landed };
 }
 
 function request(list: readonly number[], more: Partial<GenerationRequest> = {}) {
@@ -105,6 +113,20 @@ describe("a reader", () => {
     expect(steps).toEqual(["3 → 1", "3 → 1", "1 → 1", "1 → 1"]);
     expect(await read(slow)).toBe("2 stop");
     expect(steps).toHaveLength(6);
+  });
+
+  test("hears of no step that was under way when the loop stopped", async () => {
+    const { loop, steps, landed } = started(undefined, true);
+    const onDevice = { biasCount: 0, next: () => greedySampling };
+    const sampler = { prime() {}, sample: () => 0, onDevice };
+    const text = loop.generate(request([], { sampler }));
+    expect((await text.next()).value).toBe(0);
+    loop.stop();
+    const { count } = landed;
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(steps).toHaveLength(count + 1);
+    expect(landed.count).toBe(count);
+    expect(await read(text)).toBe("cancelled");
   });
 
   test("that leaves takes its text along", async () => {

@@ -77,7 +77,7 @@ describe("a mixture of experts", () => {
     ["SIGMOID", "sigmoid"],
     ["SOFTMAX_OF_CHOSEN", "softmax of the chosen"],
   ])("scores by the same number: %s", (inGlsl, inTypeScript) => {
-    const number = inShader("expert_choice.comp", inGlsl);
+    const number = inShader("include/choose.glsl", inGlsl);
     expect(number).toBeDefined();
     expect(number).toBe(inSource("expert-choice.ts", inTypeScript));
   });

@@ -84,9 +84,9 @@ test("codes of a row that ends within a block", () => {
   );
 });
 
-/** Too many for one pass over the weights, so that they go in tiles. */
+/** Too many for a few passes over the weights, so that they go in tiles. */
 describe("a product of many rows", () => {
-  const product = { step: room(8), rowCapacity: 16, deterministic: false };
+  const product = { step: room(8), rowCapacity: 64, deterministic: false };
 
   test.each([
     ["Q4_K", 128],
@@ -102,10 +102,10 @@ describe("a product of many rows", () => {
 
   test("with too little room for what goes in or comes out", () => {
     const w = matrix("F32", 4, 8);
-    expect(refusal(() => matmul(context, { w, x: room(127), y: room(64), ...product }))).toBe(
+    expect(refusal(() => matmul(context, { w, x: room(511), y: room(256), ...product }))).toBe(
       "matmul w: x is too small",
     );
-    expect(refusal(() => matmul(context, { w, x: room(128), y: room(63), ...product }))).toBe(
+    expect(refusal(() => matmul(context, { w, x: room(512), y: room(255), ...product }))).toBe(
       "matmul w: y is too small",
     );
   });
@@ -113,7 +113,7 @@ describe("a product of many rows", () => {
   test("with activations that tiles do not read", () => {
     const w = matrix("Q8_0", 4, 32);
     const act = () =>
-      matmul(context, { w, x: room(512), y: room(64), activation: "int8", ...product });
+      matmul(context, { w, x: room(2048), y: room(256), activation: "int8", ...product });
     expect(refusal(act)).toBe("matmul w: tiles of int8");
   });
 });

@@ -114,6 +114,7 @@ describe("the cases", () => {
       "repack",
       "rms_norm",
       "rope_cache",
+      "router",
       "sample",
       "short_conv",
       "soft_cap",
