@@ -32,8 +32,8 @@ layout(constant_id = 6) const bool NORM = false;
 layout(constant_id = 7) const bool GATED = false;
 layout(constant_id = 8) const bool QUANTIZE = false;
 layout(constant_id = 9) const uint ACTIVATION = 0;  // of the gate
-layout(constant_id = 11) const uint HEAD = 0;  // with NORM: heads of so many values are normed apart, and gated
 layout(constant_id = 10) const uint SPLIT = 1;  // teams that share a row, where rows are few and long
+layout(constant_id = 11) const uint HEAD = 0;  // with NORM: heads of so many values are normed apart, and gated
 #include "include/reduce.glsl"
 #include "include/activations.glsl"
 #include "include/gate.glsl"
