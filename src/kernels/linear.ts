@@ -5,7 +5,7 @@ import { blockFormats, type DType } from "../tensor/dtype.ts";
 import { isComputable, type Matrix, type Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import { codesIn, linearRowsMax, stepsIn, type ActivationKind } from "./activations.ts";
+import { codesIn, stepsIn, type ActivationKind } from "./activations.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import {
   defineKernel,
@@ -197,7 +197,7 @@ function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
     };
   }
   const { rows, columns } =
-    isCpu && rowCapacity > linearRowsMax ? cpuPatch(args) : patch(context, args);
+    isCpu && rowCapacity > cpuFewRows ? cpuPatch(args) : patch(context, args);
   const { lanes: teamLanes } = teamOf(context);
   const lanes = rowLanes(w, teamLanes);
   const split = splitOf(context, args, rows, lanes);
@@ -258,6 +258,9 @@ function patch({ capabilities }: KernelContext, product: Linear): Patch {
   // On AMD four rows would leave registers for few subgroups.
   return { rows: w.dtype === "Q4_K" && capabilities.vendorId === nvidia ? 4 : 2, columns };
 }
+
+/** Rows that do not repay the time that a processor's driver takes for long shaders. */
+const cpuFewRows = 16;
 
 /** A processor takes activations one by one, so that each should serve several rows of weights. */
 function cpuPatch({ gated }: Linear): Patch {
