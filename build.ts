@@ -4,7 +4,8 @@
  *
  *     bun run build.ts              shaders, page and dist/zinc for this machine
  *     bun run build.ts --shaders    only the shaders and the page (enough to run from source)
- *     bun run build.ts --all        dist/zinc-linux-x64, -linux-arm64 and -windows-x64.exe
+ *     bun run build.ts --all        dist/zinc-linux-x64, -linux-arm64 and -windows-x64.exe, and
+ *                                   dist/SHA256SUMS
  */
 import {
   existsSync,
@@ -25,6 +26,7 @@ const glslc = join(root, "node_modules/.cache/zinc/glslc");
 const compileFlags = ["--target-env=vulkan1.2", "-O"];
 
 const targets = {
+  // The same file as Bun's baseline: it runs without AVX2.
   "linux-x64": "bun-linux-x64",
   "linux-arm64": "bun-linux-arm64",
   "windows-x64": "bun-windows-x64",
@@ -228,7 +230,8 @@ function writePage(files: readonly PageFile[]): void {
   console.error(`page: ${files.length} files, ${Math.round(offset / 1000)} kB`);
 }
 
-async function compileBinary(output: string, target?: string): Promise<void> {
+/** Returns the name of the executable. */
+async function compileBinary(output: string, target?: string): Promise<string> {
   mkdirSync(join(root, "dist"), { recursive: true });
   const result = await Bun.build({
     // A Worker's file is found in the executable only if it is an entry of its own.
@@ -243,7 +246,19 @@ async function compileBinary(output: string, target?: string): Promise<void> {
     },
   });
   if (!result.success) throw new AggregateError(result.logs, "bun build failed");
-  console.error(`dist/${output}`);
+  const name = existsSync(join(root, "dist", output)) ? output : `${output}.exe`;
+  console.error(`dist/${name}`);
+  return name;
+}
+
+/** In the form that `sha256sum --check` reads. */
+function writeChecksums(names: readonly string[]): void {
+  const lines = names.map((name) => {
+    const bytes = readFileSync(join(root, "dist", name));
+    return `${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}  ${name}\n`;
+  });
+  writeFileSync(join(root, "dist/SHA256SUMS"), lines.join(""));
+  console.error("dist/SHA256SUMS");
 }
 
 /** The commit that is built, for `zinc --version`. */
@@ -266,8 +281,11 @@ writeShaders(await compileShaders());
 writePage(await bundlePage());
 if (!flags.has("--shaders")) {
   if (flags.has("--all")) {
-    for (const [name, target] of Object.entries(targets))
-      await compileBinary(`zinc-${name}`, target);
+    const names: string[] = [];
+    for (const [name, target] of Object.entries(targets)) {
+      names.push(await compileBinary(`zinc-${name}`, target));
+    }
+    writeChecksums(names);
   } else {
     await compileBinary("zinc");
   }
