@@ -1,25 +1,14 @@
 /** Products with a few rows of activations on matrix units: each weight is read once. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
-import { u32 } from "../vulkan/layout.ts";
-import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, type KernelContext } from "./kernel.ts";
 import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
 import type { MatrixUnits } from "./matrix-units.ts";
-import { productFlags } from "./product-flags.ts";
+import { productFields, productParameters } from "./product-parameters.ts";
 import type { ShaderName } from "./shaders.ts";
 
-export const matmulNarrowKernel = defineKernel("matmul_narrow", {
-  w: matrix,
-  x: reads,
-  y: updates,
-  bias: reads,
-  rowSwitch: reads,
-  step: reads,
-  rows: u32,
-  width: u32,
-  flags: u32,
-});
+export const matmulNarrowKernel = defineKernel("matmul_narrow", productFields);
 
 /** How the work is laid out; results differ only in rounding. */
 export interface NarrowTuning {
@@ -47,7 +36,7 @@ export function matmulNarrow(
   product: HalvesProduct,
   tuning: NarrowTuning = defaultTuning(context, units, product),
 ): void {
-  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
+  const { w, rowCapacity } = product;
   const { rows, columns, subgroups, slice } = tuning;
   invariant(rowCapacity % columns === 0, `matmul ${w.name}: ${rowCapacity} rows in ${columns}`);
   invariant(slice % unitValues(w.dtype) === 0, `matmul ${w.name}: slices of ${slice} values`);
@@ -67,17 +56,7 @@ export function matmulNarrow(
       units.depth,
     ],
     subgroupSize: units.subgroupSize,
-    parameters: {
-      w,
-      x,
-      y,
-      step,
-      rows: w.rows,
-      width: w.columns,
-      flags: productFlags(product),
-      ...(bias && { bias: bias.data }),
-      ...(rowSwitch && { rowSwitch }),
-    },
+    parameters: productParameters(product),
     groups: [ceilDiv(rowCapacity, columns), ceilDiv(w.rows, rows)],
     label: w.name,
   });

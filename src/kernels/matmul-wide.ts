@@ -1,25 +1,14 @@
 /** Products with many rows of activations on matrix units. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
-import { u32 } from "../vulkan/layout.ts";
-import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, type KernelContext } from "./kernel.ts";
 import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
 import type { MatrixUnits } from "./matrix-units.ts";
-import { productFlags } from "./product-flags.ts";
+import { productFields, productParameters } from "./product-parameters.ts";
 import type { ShaderName } from "./shaders.ts";
 
-export const matmulWideKernel = defineKernel("matmul_wide", {
-  w: matrix,
-  x: reads,
-  y: updates,
-  bias: reads,
-  rowSwitch: reads,
-  step: reads,
-  rows: u32,
-  width: u32,
-  flags: u32,
-});
+export const matmulWideKernel = defineKernel("matmul_wide", productFields);
 
 /** How the work is laid out; results differ only in rounding. */
 export interface WideTuning {
@@ -52,7 +41,7 @@ export function matmulWide(
   product: HalvesProduct,
   tuning: WideTuning = defaultTuning(context, units, product),
 ): void {
-  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
+  const { w, rowCapacity } = product;
   const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
   const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
   invariant(slice % unitValues(w.dtype) === 0, `matmul ${w.name}: slices of ${slice} values`);
@@ -74,17 +63,7 @@ export function matmulWide(
       units.depth,
     ],
     subgroupSize: units.subgroupSize,
-    parameters: {
-      w,
-      x,
-      y,
-      step,
-      rows: w.rows,
-      width: w.columns,
-      flags: productFlags(product),
-      ...(bias && { bias: bias.data }),
-      ...(rowSwitch && { rowSwitch }),
-    },
+    parameters: productParameters(product),
     // Neighbours share weights.
     groups: [ceilDiv(rowCapacity, tileColumns), ceilDiv(w.rows, tileRows)],
     label: w.name,

@@ -3,25 +3,14 @@ import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { isComputable, type Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
-import { u32 } from "../vulkan/layout.ts";
 import { activationKind, isLinear, type ActivationKind, type Reader } from "./activations.ts";
 import { halve } from "./halve.ts";
-import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, type KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
 import { matmulHalves } from "./matmul-halves.ts";
-import { productFlags } from "./product-flags.ts";
+import { productFields, productParameters } from "./product-parameters.ts";
 
-export const matmulKernel = defineKernel("matmul", {
-  w: matrix,
-  x: reads,
-  y: updates,
-  bias: reads,
-  rowSwitch: reads,
-  step: reads,
-  rows: u32,
-  width: u32,
-  flags: u32,
-});
+export const matmulKernel = defineKernel("matmul", productFields);
 
 export interface Matmul extends Reader {
   /** [rowCapacity, width], as `activation` says. */
@@ -69,7 +58,7 @@ export function matmul(context: KernelContext, product: Matmul): void {
 
 /** In tiles through shared memory, floats throughout: the plain variant, for every device. */
 export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deterministic">): void {
-  const { w, x, y, bias, rowSwitch, step, rowCapacity } = product;
+  const { w, x, y, rowCapacity } = product;
   invariant(
     isComputable(w.dtype, w.columns),
     `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`,
@@ -79,17 +68,7 @@ export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deter
   launch(context, matmulKernel, {
     shader: `matmul.${w.dtype}`,
     constants: [],
-    parameters: {
-      w,
-      x,
-      y,
-      step,
-      rows: w.rows,
-      width: w.columns,
-      flags: productFlags(product),
-      ...(bias && { bias: bias.data }),
-      ...(rowSwitch && { rowSwitch }),
-    },
+    parameters: productParameters(product),
     groups: [ceilDiv(w.rows, tileRows), ceilDiv(rowCapacity, tileColumns)],
     label: w.name,
   });
