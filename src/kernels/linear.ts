@@ -96,7 +96,11 @@ export function linear(context: KernelContext, args: Linear): void {
   const team = teamOf(context);
   const workgroup = team.lanes * tuning.subgroups;
   const { split = 1 } = tuning;
-  const workgroupRows = (workgroup / tuning.lanes / split) * tuning.rows * tuning.passes;
+  const turnRows = (workgroup / tuning.lanes / split) * tuning.rows;
+  // A device counts no more workgroups than that: the heads of large vocabularies take more turns.
+  const [workgroupsMax = 1] = context.capabilities.limits.workgroupCount;
+  const passes = Math.max(tuning.passes, ceilDiv(rows, turnRows * workgroupsMax));
+  const workgroupRows = turnRows * passes;
   const quantizes = yActivation === "int8";
   invariant(tuning.lanes <= team.lanes, `linear ${w.name}: ${tuning.lanes} lanes of ${team.lanes}`);
   invariant(
@@ -110,7 +114,7 @@ export function linear(context: KernelContext, args: Linear): void {
       tuning.lanes,
       tuning.rows,
       tuning.columns,
-      tuning.passes,
+      passes,
       width,
       norm === undefined ? 0 : 1,
       gated === undefined ? 0 : 1,

@@ -226,6 +226,16 @@ const extraInputs: typeof inputs = [
   },
 ];
 
+/** Some devices count no more than 65,535 workgroups. */
+const tallInput: (typeof inputs)[number] = {
+  name: "65,600 rows of 1 block",
+  rows: 65_600,
+  blocks: 1,
+  columns: 1,
+  capacity: 1,
+  tuning: plain,
+};
+
 const quantizingInput: (typeof inputs)[number] = {
   name: "96 rows of 4 blocks, gated, quantized, 2 columns",
   rows: 96,
@@ -303,6 +313,7 @@ export const linearCases: readonly VerifyCase[] = [
       ...(["F16", "Q4_K", "Q8_0"].includes(dtype)
         ? fusedInputs.flatMap((input) => linearCase(dtype, activation, input))
         : []),
+      ...(dtype === "F16" ? linearCase(dtype, activation, tallInput) : []),
       ...(["F16", "Q5_K"].includes(dtype)
         ? extraInputs.flatMap((input) => linearCase(dtype, activation, input))
         : []),
