@@ -77,6 +77,7 @@ function defaultTuning(
   return { ...tuning, subgroups };
 }
 
-function sharedBytes({ rows, columns }: MatrixUnits, tuning: NarrowTuning): number {
-  return tuning.subgroups * (tuning.rows * (tuning.slice / 8 + 1) * 16 + rows * columns * 4);
+function sharedBytes({ columns }: MatrixUnits, tuning: NarrowTuning): number {
+  const { rows, subgroups, slice } = tuning;
+  return subgroups * Math.max(rows * (slice / 8 + 1) * 16, rows * columns * 4);
 }

@@ -90,9 +90,10 @@ function defaultTuning(
   return chosen;
 }
 
-function sharedBytes({ rows, columns, lanes }: MatrixUnits, tuning: WideTuning): number {
+function sharedBytes({ columns, lanes }: MatrixUnits, tuning: WideTuning): number {
   const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
   const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
   invariant(subgroups * lanes <= 1024, `${subgroups} subgroups of ${lanes}`);
-  return (tileRows + tileColumns) * (slice / 8 + 1) * 16 + subgroups * rows * columns * 4;
+  const tiles = (tileRows + tileColumns) * (slice / 8 + 1) * 16;
+  return Math.max(tiles, subgroups * partRows * columns * 4);
 }
