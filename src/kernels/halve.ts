@@ -5,7 +5,7 @@ import { f32, u32 } from "../vulkan/layout.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
 import type { Quantize } from "./quantize.ts";
-import { teamOf } from "./reduction.ts";
+import { rowWorkgroup, teamOf } from "./reduction.ts";
 
 export const halveKernel = defineKernel("halve", {
   x: reads,
@@ -30,8 +30,8 @@ export function halve(context: KernelContext, args: Halve): void {
   invariant(norm === undefined || gated === undefined, "halve: a norm and a gate");
   invariant(!tiled || x.buffer !== y.buffer || x.offset !== y.offset, "halve: tiles where x is");
   invariant(width % 16 === 0, `halve: width ${width} is no multiple of 16`);
-  const { reduction, lanes, subgroupSize } = teamOf(context);
-  const workgroup = context.capabilities.kind === "cpu" ? lanes : Math.max(lanes, 256);
+  const { reduction, subgroupSize } = teamOf(context);
+  const workgroup = rowWorkgroup(context, width, rowCapacity);
   launch(context, halveKernel, {
     shader: `halve.${reduction}`,
     constants: [

@@ -199,17 +199,29 @@ function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const lanes = rowLanes(w, teamLanes);
   const split = splitOf(context, args, rows, lanes);
   // What precedes the product is done by every workgroup, so it must have enough to do.
-  const least = isCpu ? 1 : norm !== undefined ? 8 : columns > 2 ? 4 : 1;
+  const least = isCpu ? 1 : norm !== undefined ? normSubgroups(w) : columns > 2 ? 4 : 1;
   const quantizes = yActivation === "int8";
   const { workgroupInvocations } = context.capabilities.limits;
   const invocations = Math.min(workgroupInvocations, invocationsMax);
   const most = Math.min(subgroupsMax, invocations / teamLanes);
   // Few workgroups that quantize do it in one turn.
   const quick = quantizes && !isCpu && w.rows / 32 <= workgroupsFew ? most : least;
-  const subgroups = Math.max(quick, split);
+  // Rows that are shared come in pairs where they are short.
+  const pairs = split > 1 && norm === undefined && args.activation === "int8" ? 2 : 1;
+  const subgroups = Math.max(quick, split * pairs);
   const turnRows = ((teamLanes * subgroups) / lanes / split) * rows;
-  const wanted = quantizes || (norm !== undefined && isCpu) ? 32 : turnRows;
+  const wanted = quantizes || (norm !== undefined && isCpu) ? 32 : turnRows * turnsOf(args, isCpu);
   return { lanes, rows, columns, subgroups, passes: Math.max(1, wanted / turnRows), split };
+}
+
+/** Narrow rows are prepared quickly. */
+function normSubgroups({ columns }: Matrix): number {
+  return columns <= 2048 ? 4 : 8;
+}
+
+/** Two matrices of plain values: a prepared input serves twice. */
+function turnsOf({ norm, gated, activation }: Linear, isCpu: boolean): number {
+  return !isCpu && norm !== undefined && gated !== undefined && activation === "float" ? 2 : 1;
 }
 
 /** So many rows that each workgroup may take many of them and prepare its input once. */
@@ -226,10 +238,12 @@ function splitOf(context: KernelContext, args: Linear, rows: number, lanes: numb
   const most = norm === undefined ? subgroupsMax : 8;
   const turns = w.columns / unitValues(w.dtype) / lanes;
   const subgroups = ((w.rows / rows) * lanes) / teamLanes;
+  // Plain values are many bytes a row, which more teams ask for earlier.
+  const wanted = args.activation === "float" && norm === undefined ? 4 : 1;
   let split = 1;
   while (
     split * 2 <= Math.min(most, turns) &&
-    subgroups * split * 2 <= subgroupsWanted &&
+    subgroups * split * 2 <= subgroupsWanted * wanted &&
     rowCapacity <= 2
   ) {
     split *= 2;

@@ -5,7 +5,7 @@ import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
-import { teamOf } from "./reduction.ts";
+import { rowWorkgroup, teamOf } from "./reduction.ts";
 
 export const quantizeKernel = defineKernel("quantize", {
   x: reads,
@@ -34,8 +34,8 @@ export interface Quantize {
 export function quantize(context: KernelContext, args: Quantize): void {
   const { x, y, width, step, rowCapacity, outputs = false, norm } = args;
   invariant(width % 32 === 0, `quantize: width ${width} is no multiple of 32`);
-  const { reduction, lanes, subgroupSize } = teamOf(context);
-  const workgroup = context.capabilities.kind === "cpu" ? lanes : Math.max(lanes, 256);
+  const { reduction, subgroupSize } = teamOf(context);
+  const workgroup = rowWorkgroup(context, width, rowCapacity);
   launch(context, quantizeKernel, {
     shader: `quantize.${reduction}`,
     constants: [workgroup, norm === undefined ? 0 : 1, outputs ? 1 : 0],

@@ -37,3 +37,20 @@ export function teamOf(context: Pick<KernelContext, "capabilities" | "force">): 
   }
   return { reduction, lanes, subgroupSize: subgroup.sizeControl ? lanes : undefined };
 }
+
+/** Rows that leave most of a GPU idle. */
+const fewRows = 64;
+
+/** Invocations that share a row of `width` values, all of which have to meet. */
+export function rowWorkgroup(
+  context: Pick<KernelContext, "capabilities" | "force">,
+  width: number,
+  rowCapacity: number,
+): number {
+  const { lanes } = teamOf(context);
+  const { kind, limits } = context.capabilities;
+  if (kind === "cpu") return lanes;
+  // Two quads each, where there are others to spare.
+  const wanted = rowCapacity <= fewRows ? 2 ** Math.ceil(Math.log2(width / 8)) : 256;
+  return Math.max(lanes, Math.min(Math.max(wanted, 256), limits.workgroupInvocations, 1024));
+}

@@ -23,6 +23,9 @@ const epsilon = 1e-5;
 /** Half a unit in the last place of 1, relative to uniform values of which a third are zeros. */
 const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
 
+/** The same, relative to products of uniform values of which two thirds are about zero. */
+const gatedBound = 2 ** -11 * Math.sqrt(27) * 1.01;
+
 /** The values that halves stand for, in rows or in tiles of `capacity` rows. */
 function readHalves(
   bench: Workbench,
@@ -74,7 +77,7 @@ function halveCase(input: HalveInput): VerifyCase[] {
     kernel: "halve",
     variant: `${variant} ${reduction}`,
     name: `3 of 4 rows, width ${width}, one of zeros, ${name}`,
-    bound: halfBound,
+    bound: isGated ? gatedBound : halfBound,
     ...rest,
     run(bench) {
       const random = new Random(width);
