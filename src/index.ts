@@ -20,7 +20,12 @@ import {
   type Prompt,
 } from "./chat/generation.ts";
 import { formatOf } from "./chat/output/format.ts";
-import { encodeRaw, resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
+import {
+  encodeDocument,
+  encodeRaw,
+  resolveTemplate,
+  type ResolvedTemplate,
+} from "./chat/prompt.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
@@ -68,6 +73,12 @@ export interface LoadOptions {
   /** Told what will be allocated, before it is. */
   readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+}
+
+export interface EmbedOptions {
+  /** The first so many, for models that were made to be cut; all by default. */
+  readonly dimensions?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** More than a step has rows for. */
@@ -140,6 +151,17 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
 /** Whether an error means that the device is gone, with everything that was on it. */
 export function isDeviceLost(error: unknown): boolean {
   return error instanceof VulkanError && error.result === Result.ERROR_DEVICE_LOST;
+}
+
+/** Throws a "usage" error for more dimensions than an embedding has. */
+export function requireDimensions({ name, width }: ModelConfig, dimensions: number): void {
+  requireCount("dimensions", dimensions, 1);
+  if (dimensions <= width) return;
+  throw new UserError(
+    "usage",
+    `${name} has embeddings of ${width} dimensions, not ${dimensions}`,
+    `ask for up to ${width}`,
+  );
 }
 
 interface Parts {
@@ -240,6 +262,25 @@ export class LanguageModel implements Disposable {
     const { source } = template;
     this.#chatFormat ??= { tokenizer, template, output: formatOf(source, tokenizer) };
     return this.#chatFormat;
+  }
+
+  /**
+   * The embedding of a text: a vector of length 1 in whose direction texts of like meaning lie.
+   * Texts that are asked for at once share the steps. Throws a "usage" error if there are fewer
+   * `dimensions` than asked for, or the signal's reason if it ends the work.
+   */
+  async embed(text: Prompt, options: EmbedOptions = {}): Promise<Float32Array> {
+    const { dimensions, signal } = options;
+    const closing = this.#open();
+    if (dimensions !== undefined) requireDimensions(this.config, dimensions);
+    const prompt =
+      typeof text === "string" ? encodeDocument(this.tokenizer, text) : [...text.tokens];
+    requirePrompt(this.engine, prompt);
+    const ending = AbortSignal.any([closing, ...(signal === undefined ? [] : [signal])]);
+    const vector = await this.engine.embed({ prompt, dimensions, signal: ending });
+    if (vector !== undefined) return vector;
+    signal?.throwIfAborted();
+    throw new UserError("failed", "the model was closed");
   }
 
   /** The logits behind the last of some tokens: [vocabularySize]. */
