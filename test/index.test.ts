@@ -143,6 +143,25 @@ describe.skipIf(noGpu !== undefined)("a loaded model", () => {
     expect(await refusalOf("usage", () => model.generate("Hello", bad))).toBe(line);
   });
 
+  test("embeds texts, side by side, each as it does alone", async () => {
+    const texts = ["Hello", "Tell me a story about a fox", "Hello"];
+    const [hello, story, again] = await Promise.all(texts.map((text) => model.embed(text)));
+    expect(hello).toHaveLength(256);
+    const dot = (a?: Float32Array, b?: Float32Array) =>
+      a?.reduce((sum, x, i) => sum + x * (b?.[i] ?? Number.NaN), 0);
+    expect(dot(hello, hello)).toBeCloseTo(1, 5);
+    expect(dot(hello, again)).toBeCloseTo(1, 3);
+    expect(dot(hello, story)).toBeLessThan(0.99);
+    const cut = await model.embed("Hello", { dimensions: 8 });
+    expect(dot(cut, cut)).toBeCloseTo(1, 5);
+    expect(await refusalOf("usage", () => model.embed(""))).toStartWith("the prompt is empty");
+    expect(await refusalOf("usage", () => model.embed("Hello", { dimensions: 257 }))).toBe(
+      "Spark Llama has embeddings of 256 dimensions, not 257; ask for up to 256",
+    );
+    const signal = AbortSignal.abort(new Error("no time"));
+    expect(model.embed("Hello", { signal })).rejects.toThrow("no time");
+  });
+
   test("works after a refusal as before", async () => {
     const before = model.logits([1, 2, 3]);
     await refusalOf("usage", () => model.logits([9999]));

@@ -24,7 +24,7 @@ export interface GenerationRequest {
   readonly lockstep?: boolean | undefined;
   /**
    * Called with what the model makes of the prompt, row by row behind the last norm: [rows, width]
-   * from a position on, valid during the call. What the cache holds is not computed, unless `reuses`
+   * from a position on, valid during the call. What the cache holds does not come, unless `reuses`
    * is false; a position comes again if the text had to give its place up.
    */
   readonly onHidden?: ((position: number, rows: Float32Array) => void) | undefined;

@@ -67,7 +67,7 @@ export class PagedCache {
 
   /**
    * Lets a sequence in with what the tree knows of its tokens, if all of them fit and leave
-   * `reserve` blocks. The last token is always computed: its logits are wanted. With `borrows` false
+   * `reserve` blocks. The last token is always computed: its logits are wanted. Unless it borrows,
    * all of them are.
    */
   enter(

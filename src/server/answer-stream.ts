@@ -234,7 +234,8 @@ export function refusing<T>(request: ChatRequest, use: (request: ChatRequest) =>
   }
 }
 
-function requirePrompt(model: ServedModel, tokens: readonly number[], param: string): void {
+/** Throws a `Refusal` for tokens that are none, foreign or too many. */
+export function requirePrompt(model: ServedModel, tokens: readonly number[], param: string): void {
   requireTokens(model, tokens, param);
   const { contextTokens } = model;
   if (tokens.length === 0) {

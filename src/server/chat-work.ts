@@ -29,6 +29,7 @@ export function chatWork({ service, client }: Exchange, wish: ChatWish): Work {
   }
   const forced = choice === "auto" ? undefined : forcedTools(tools, choice);
   return {
+    type: "answer",
     prompt: {
       type: "chat",
       // What must be a call has no room for thoughts.

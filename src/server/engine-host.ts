@@ -7,6 +7,7 @@ import { ApiError, fromProblem, unavailable } from "./api-error.ts";
 import { Job } from "./job.ts";
 import type {
   Calamity,
+  EmbeddingWork,
   EnginePort,
   FromEngine,
   ModelFacts,
@@ -106,7 +107,7 @@ export class EngineHost {
    * Starts texts, all or none, and waits until the engine has accepted each. Throws an `ApiError`.
    * They end when the signal is aborted.
    */
-  async start(works: readonly Work[], signal: AbortSignal): Promise<Job[]> {
+  async start(works: readonly (Work | EmbeddingWork)[], signal: AbortSignal): Promise<Job[]> {
     const { parallel } = this.requireReady();
     if (this.#jobs.size + works.length > parallel + this.#options.queueMax) {
       const message = `${this.waitingCount} requests are waiting already`;
@@ -180,7 +181,7 @@ export class EngineHost {
     return connection;
   }
 
-  #startOne(work: Work, signal: AbortSignal): Job {
+  #startOne(work: Work | EmbeddingWork, signal: AbortSignal): Job {
     const id = this.#nextId++;
     const job = new Job(() => this.#port.send({ type: "cancel", id }));
     this.#jobs.set(id, job);

@@ -3,6 +3,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { HostSampler, topCandidates, type Sampler } from "../engine/sampler.ts";
 import type {
+  EmbeddingRequest,
   MadeToken,
   ScoredToken,
   TokenMask,
@@ -19,6 +20,10 @@ export class EngineSource implements TokenSource {
 
   get parallel(): number {
     return this.#engine.plan.sequenceCapacity;
+  }
+
+  embed(request: EmbeddingRequest): Promise<Float32Array | undefined> {
+    return this.#engine.embed(request);
   }
 
   async *generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason> {

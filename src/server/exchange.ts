@@ -1,7 +1,7 @@
 /** One request on its way to an answer: who asks, how long it may take, and what the log says. */
 import { ApiError } from "./api-error.ts";
 import type { Job } from "./job.ts";
-import type { Finish, Piece, Work } from "./protocol.ts";
+import type { EmbeddingWork, Finish, Piece, Work } from "./protocol.ts";
 import type { Service } from "./service.ts";
 
 /** What is known of a request in the end. Neither prompts nor keys are part of it. */
@@ -85,7 +85,7 @@ export class Exchange {
   }
 
   /** Starts texts, once the engine has accepted them. */
-  async start(works: readonly Work[]): Promise<Job[]> {
+  async start(works: readonly (Work | EmbeddingWork)[]): Promise<Job[]> {
     const jobs = await this.service.host.start(works, this.signal);
     // Several answers to one prompt share it.
     this.#promptTokens = jobs[0]?.promptTokens;
@@ -111,6 +111,15 @@ export class Exchange {
     metrics.countAnswer(finish);
     if (finish.reason === "cancelled") throw this.#interruption();
     return finish;
+  }
+
+  /** Waits for the end of a job that gives no pieces. Throws as `read` does. */
+  async finishOf(job: Job): Promise<Finish> {
+    const pieces = this.read(job);
+    for (;;) {
+      const next = await pieces.next();
+      if (next.done === true) return next.value;
+    }
   }
 
   /** Writes the log, once. */

@@ -28,6 +28,8 @@ export interface ModelFacts {
   readonly contextTokens: number;
   readonly trainedContextTokens: number;
   readonly vocabularySize: number;
+  /** Dimensions of its embeddings. */
+  readonly width: number;
   readonly deviceName: string;
   readonly deviceBytes: number;
   /** What was free on the device before the model came. */
@@ -62,6 +64,7 @@ export type AnswerShape =
 
 /** One text that is asked for. */
 export interface Work {
+  readonly type: "answer";
   readonly prompt: WorkPrompt;
   /** Whom it is for: clients are served alike. */
   readonly client: string;
@@ -72,6 +75,17 @@ export interface Work {
   /** How many alternatives to each token are wanted with its logprob; undefined for neither. */
   readonly logprobs: number | undefined;
   readonly shape: AnswerShape | undefined;
+}
+
+/** A text whose embedding is asked for. */
+export interface EmbeddingWork {
+  readonly type: "embedding";
+  readonly input: string | readonly number[];
+  readonly client: string;
+  /** The first so many; all if there is no number. */
+  readonly dimensions: number | undefined;
+  /** What does not fit the context is cut off; else it is refused. */
+  readonly truncates: boolean;
 }
 
 export interface TokenLogprob {
@@ -104,6 +118,8 @@ export interface Finish {
   readonly queueMs: number;
   readonly prefillMs: number;
   readonly decodeMs: number;
+  /** What was made instead of a text, if that was asked for. */
+  readonly embedding?: Float32Array | undefined;
 }
 
 /** An error on its way to the other thread. */
@@ -147,7 +163,7 @@ export type Calamity = "device-lost" | "crash";
 
 export type ToEngine =
   | { readonly type: "load"; readonly options: ModelOptions }
-  | { readonly type: "start"; readonly id: number; readonly work: Work }
+  | { readonly type: "start"; readonly id: number; readonly work: Work | EmbeddingWork }
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "ask"; readonly id: number; readonly question: Question }
   | { readonly type: "suffer"; readonly calamity: Calamity }

@@ -1,10 +1,12 @@
 /** Which endpoint answers which path. */
-import { ApiError, invalid, type ErrorType } from "./api-error.ts";
+import { ApiError, type ErrorType } from "./api-error.ts";
 import { anthropicError, countTokens, messages } from "./api/anthropic.ts";
 import { chatCompletions } from "./api/chat-completions.ts";
 import { completions } from "./api/completions.ts";
+import { embeddings } from "./api/embeddings.ts";
 import {
   ollamaChat,
+  ollamaEmbed,
   ollamaError,
   ollamaGenerate,
   ollamaPs,
@@ -49,6 +51,7 @@ export const routes: readonly Route[] = [
   ...ollama({
     "/api/chat": { POST: ollamaChat },
     "/api/generate": { POST: ollamaGenerate },
+    "/api/embed": { POST: ollamaEmbed },
     "/api/tags": { GET: ollamaTags },
     "/api/ps": { GET: ollamaPs },
     "/api/show": { POST: ollamaShow },
@@ -62,14 +65,6 @@ function ollama(paths: Readonly<Record<string, Route["methods"]>>): Route[] {
     methods,
     errorBody: ollamaError,
   }));
-}
-
-function embeddings(): never {
-  throw invalid(
-    "this model makes text, and zinc serves no embeddings of it",
-    "model",
-    "embeddings_not_supported",
-  );
 }
 
 /** Doubled slashes, and one at the end, count for nothing. */

@@ -43,8 +43,17 @@ export interface MadeToken extends ScoredToken {
   readonly top: readonly ScoredToken[];
 }
 
+export interface EmbeddingRequest extends Pick<
+  TokenRequest,
+  "prompt" | "client" | "signal" | "onBegin"
+> {
+  readonly dimensions: number | undefined;
+}
+
 export interface TokenSource {
   /** Texts that are made side by side. */
   readonly parallel: number;
   generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason>;
+  /** Of length 1; undefined if the signal ends it. */
+  embed(request: EmbeddingRequest): Promise<Float32Array | undefined>;
 }

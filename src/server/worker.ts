@@ -36,6 +36,7 @@ async function loadModel(
       contextTokens: model.contextTokens,
       trainedContextTokens: config.contextLength,
       vocabularySize: config.vocabularySize,
+      width: config.width,
       deviceName: engine.gpu.device.capabilities.name,
       deviceBytes: engine.deviceBytes,
       deviceBudgetBytes: engine.plan.freeBytes,

@@ -118,6 +118,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           contextTokens,
           trainedContextTokens: 2048,
           vocabularySize: tokenizer.vocabSize,
+          width: 4,
           deviceName: "a script",
           deviceBytes: 1000,
           deviceBudgetBytes: 4000,

@@ -60,6 +60,7 @@ function workOf(
   prompt: string | number[],
 ): Work {
   return {
+    type: "answer",
     prompt:
       typeof prompt === "string"
         ? { type: "text", text: prompt }

@@ -4,12 +4,14 @@ import { invariant } from "../../errors.ts";
 import type { ApiError } from "../api-error.ts";
 import { chatWork } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
+import { embed } from "../embedding.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
 import type { AnswerShape, Finish, Work } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import {
   ollamaChatBody,
+  ollamaEmbedBody,
   ollamaGenerateBody,
   ollamaShowBody,
   type OllamaMessage,
@@ -64,6 +66,7 @@ export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise
   const limits = limitsOf(value.options);
   const work: Work = raw
     ? {
+        type: "answer",
         prompt: { type: "text", text: prompt },
         client: exchange.client,
         sampling: samplingOf(limits.sampling, service.options.sampling),
@@ -88,6 +91,24 @@ export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise
     response: text,
     ...(reasoning !== "" && { thinking: reasoning }),
   }));
+}
+
+/** POST /api/embed */
+export async function ollamaEmbed(exchange: Exchange, body: unknown): Promise<Response> {
+  const { value, unknown } = checkBody(ollamaEmbedBody, body);
+  const { service } = exchange;
+  service.requireModel(value.model);
+  service.noteUnknown(exchange.route, unknown);
+  const started = performance.now();
+  const { dimensions, truncate: truncates = true } = value;
+  const made = await embed(exchange, value.input, { dimensions, truncates });
+  return Response.json({
+    model: service.options.modelId,
+    embeddings: made.vectors.map((vector) => [...vector]),
+    total_duration: nanoseconds(performance.now() - started),
+    load_duration: 0,
+    prompt_eval_count: made.promptTokens,
+  });
 }
 
 /** GET /api/version */
@@ -119,11 +140,12 @@ export function ollamaShow({ service }: Exchange, body: unknown): Response {
   return Response.json({
     details: describeModel(service).details,
     template: facts.template ?? "",
-    capabilities: ["completion"],
+    capabilities: ["completion", "embedding"],
     model_info: {
       "general.architecture": facts.architecture,
       "general.name": facts.name,
       [`${facts.architecture}.context_length`]: facts.trainedContextTokens,
+      [`${facts.architecture}.embedding_length`]: facts.width,
     },
     modified_at: timeOf(service.startedS * 1000),
   });
@@ -223,7 +245,6 @@ async function* chunks(exchange: Exchange, job: Job, shape: Shape): AsyncGenerat
 }
 
 function lastOf({ service }: Exchange, fields: object, finish: Finish) {
-  const nanoseconds = (ms: number) => Math.round(ms * 1e6);
   const { queueMs, prefillMs, decodeMs, promptTokens, tokens, reason } = finish;
   return {
     model: service.options.modelId,
@@ -238,6 +259,10 @@ function lastOf({ service }: Exchange, fields: object, finish: Finish) {
     eval_count: tokens,
     eval_duration: nanoseconds(decodeMs),
   };
+}
+
+function nanoseconds(ms: number): number {
+  return Math.round(ms * 1e6);
 }
 
 function timeOf(ms: number): string {

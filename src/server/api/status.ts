@@ -41,6 +41,7 @@ function describeModel({ options, host, startedS }: Service) {
         n_ctx: host.facts.contextTokens,
         n_ctx_train: host.facts.trainedContextTokens,
         n_vocab: host.facts.vocabularySize,
+        n_embd: host.facts.width,
       },
     }),
   };
@@ -78,6 +79,7 @@ export function props({ service }: Exchange): Response {
     n_ctx: facts.contextTokens,
     n_ctx_train: facts.trainedContextTokens,
     n_vocab: facts.vocabularySize,
+    n_embd: facts.width,
     total_slots: facts.parallel,
     chat_template: facts.template ?? null,
     chat_template_source: facts.templateSource ?? null,

@@ -186,6 +186,35 @@ export const completionBody = v.looseObject({
 
 export type CompletionBody = v.InferOutput<typeof completionBody>;
 
+/** As OpenAI has it. */
+export const embeddingInputsMax = 2048;
+
+export const embeddingBody = v.looseObject({
+  model: maybe(text),
+  input: v.pipe(
+    v.union(
+      [
+        v.pipe(
+          text,
+          v.transform((one) => [one]),
+        ),
+        v.pipe(
+          ids,
+          v.nonEmpty(),
+          v.transform((one) => [one]),
+        ),
+        v.array(v.union([text, ids])),
+      ],
+      "must be a string, a list of token ids, or a list of these",
+    ),
+    v.nonEmpty("must not be empty"),
+    v.maxLength(embeddingInputsMax, `must be at most ${embeddingInputsMax} texts`),
+  ),
+  encoding_format: maybe(v.picklist(["float", "base64"], "must be float or base64")),
+  dimensions: maybe(whole(1)),
+  user: ignored,
+});
+
 export const tokenizeBody = v.looseObject({
   content: text,
   special: maybe(flag),
