@@ -10,6 +10,7 @@ import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { orCalls } from "./call-mask.ts";
 import { gated } from "./gated-mask.ts";
 import { Refusal } from "./problem.ts";
 import type { Finish, LogprobEntry, Piece, TokenLogprob, Work } from "./protocol.ts";
@@ -54,8 +55,7 @@ export class AnswerStream {
     const { start } = encoded;
     const isCall = work.shape?.type === "call";
     this.#frame = isCall ? callFrame(model, start) : noFrame;
-    const isGated = mask !== undefined && !isCall;
-    this.#mask = isGated ? gated(mask, model.tokenizer, start, model.chat?.output) : mask;
+    this.#mask = mask === undefined || isCall ? mask : beginning(mask, model, work, start);
     const tokens = [...encoded.tokens, ...this.#frame.before];
     requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
@@ -161,6 +161,18 @@ export class AnswerStream {
     const bytes = [...this.#model.tokenizer.tokenBytes(token)];
     return { id: token, text: spellBytes(bytes), bytes, logprob };
   }
+}
+
+/** The mask of an answer that may begin with thoughts, and be calls instead. */
+function beginning(
+  mask: TokenMask,
+  { tokenizer, chat }: ServedModel,
+  { prompt }: Work,
+  start: AnswerStart | undefined,
+): TokenMask {
+  const takesCalls = prompt.type === "chat" && prompt.calls && chat !== undefined;
+  const whole = takesCalls ? orCalls(mask, chat.output) : mask;
+  return gated(whole, tokenizer, start, chat?.output);
 }
 
 const noFrame = { before: [], behind: [] };

@@ -24,9 +24,6 @@ export interface ChatWish {
 export function chatWork({ service, client }: Exchange, wish: ChatWish): Work {
   const { request, choice = "auto", stop = [], ignoreEos = false, logprobs, maxTokens } = wish;
   const { tools = [], thinking } = request;
-  if (wish.shape !== undefined && tools.length > 0) {
-    throw invalid("a format of the answer beside tools is not supported", "response_format");
-  }
   const forced = choice === "auto" ? undefined : forcedTools(tools, choice);
   return {
     type: "answer",
@@ -42,6 +39,7 @@ export function chatWork({ service, client }: Exchange, wish: ChatWish): Work {
     stop,
     ignoreEos,
     logprobs,
+    // What must be a call is no answer.
     shape: forced === undefined ? wish.shape : { type: "call", tools: forced },
   };
 }

@@ -46,6 +46,8 @@ export class EngineSource implements TokenSource {
       if (next.done === true) return next.value;
       await mask?.accept(next.value);
       yield sampler.scoreOf(next.value);
+      // No token spells what a grammar wants next.
+      if (mask?.allowed.every((word) => word === 0) === true) return "stop";
     }
   }
 }

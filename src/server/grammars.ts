@@ -5,6 +5,8 @@
  */
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
 import { callGrammar } from "../chat/shape/forced-call.ts";
+import { BadGrammar } from "../chat/shape/gbnf-reader.ts";
+import { checkedGrammar } from "../chat/shape/gbnf.ts";
 import { objectGrammar, schemaGrammar } from "../chat/shape/json-schema.ts";
 import { UnsupportedSchema } from "../chat/shape/unsupported-schema.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -28,21 +30,24 @@ export class Grammars {
   /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
-    const compiled = await this.#compiled(grammarOf(shape));
-    return MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+    const compiled = await this.#compiled(grammarOf(shape), paramOf(shape));
+    const mask = await MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+    if (mask.allowed.some((word) => word !== 0)) return mask;
+    mask.close();
+    throw unsupported("no token of this model begins what is asked for", paramOf(shape));
   }
 
-  #compiled(grammar: string): Promise<CompiledGrammar> {
+  #compiled(grammar: string, param: string): Promise<CompiledGrammar> {
     const known = this.#known.get(grammar);
     if (known !== undefined) return known;
-    const compiled = this.#compile(grammar);
+    const compiled = this.#compile(grammar, param);
     this.#known.set(grammar, compiled);
     compiled.catch(() => this.#known.delete(grammar));
     this.#makeRoom();
     return compiled;
   }
 
-  async #compile(grammar: string): Promise<CompiledGrammar> {
+  async #compile(grammar: string, param: string): Promise<CompiledGrammar> {
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
     try {
@@ -50,7 +55,7 @@ export class Grammars {
     } catch {
       // It may have left anything behind.
       this.#compiler = undefined;
-      throw unsupported("schema: the grammar engine refuses it");
+      throw unsupported(`${param}: the grammar engine refuses it`, param);
     }
   }
 
@@ -79,15 +84,33 @@ export class Grammars {
 
 function grammarOf(shape: AnswerShape): string {
   try {
-    if (shape.type === "json") return objectGrammar;
-    return shape.type === "schema" ? schemaGrammar(shape.schema) : callGrammar(shape.tools);
+    switch (shape.type) {
+      case "json":
+        return objectGrammar;
+      case "schema":
+        return schemaGrammar(shape.schema);
+      case "grammar":
+        return checkedGrammar(shape.grammar);
+      case "call":
+        return callGrammar(shape.tools);
+    }
   } catch (error) {
+    if (error instanceof BadGrammar) {
+      const { message } = error;
+      throw new Refusal({ kind: "usage", message, param: "grammar", code: "invalid_grammar" });
+    }
     if (!(error instanceof UnsupportedSchema)) throw error;
-    throw unsupported(error.message, shape.type === "call" ? "tools" : "response_format");
+    throw unsupported(error.message, paramOf(shape));
   }
 }
 
-function unsupported(message: string, param = "response_format"): Refusal {
+/** The field that a shape came from. */
+function paramOf({ type }: AnswerShape): string {
+  if (type === "grammar") return type;
+  return type === "call" ? "tools" : "response_format";
+}
+
+function unsupported(message: string, param: string): Refusal {
   return new Refusal({ kind: "usage", message, param, code: "unsupported_schema" });
 }
 

@@ -59,6 +59,8 @@ export type WorkPrompt =
 export type AnswerShape =
   | { readonly type: "json" }
   | { readonly type: "schema"; readonly schema: unknown }
+  /** In GBNF. */
+  | { readonly type: "grammar"; readonly grammar: string }
   /** A call of one of these tools. */
   | { readonly type: "call"; readonly tools: readonly CallableTool[] };
 

@@ -1,5 +1,6 @@
 /** POST /v1/completions: the prompt as it is, without a chat template. */
 import { AnswerCollector } from "../../chat/answer.ts";
+import { answerShape } from "../answer-shape.ts";
 import { invalid } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -71,7 +72,7 @@ function workOf(
     stop: body.stop ?? [],
     ignoreEos: body.ignore_eos === true,
     logprobs: body.logprobs,
-    shape: undefined,
+    shape: answerShape(body),
   };
 }
 
