@@ -16,7 +16,7 @@ export async function embed(
   options: Pick<EmbeddingWork, "dimensions" | "truncates">,
 ): Promise<Embeddings> {
   const { client, service } = exchange;
-  const { parallel } = service.host.requireReady();
+  const { parallel = 1 } = service.host.facts ?? {};
   const vectors: Float32Array[] = [];
   let promptTokens = 0;
   for (let start = 0; start < inputs.length; start += parallel) {

@@ -3,6 +3,7 @@ import { ApiError } from "./api-error.ts";
 import type { Job } from "./job.ts";
 import type { EmbeddingWork, Finish, Piece, Work } from "./protocol.ts";
 import type { Service } from "./service.ts";
+import type { OfferedModel } from "./shelf.ts";
 
 /** What is known of a request in the end. Neither prompts nor keys are part of it. */
 export interface LogEntry {
@@ -51,6 +52,7 @@ export class Exchange {
   readonly #timer: Timer;
   readonly #started = performance.now();
   #client: string;
+  #model: OfferedModel;
   readonly #log: (entry: LogEntry) => void;
   #isFinished = false;
   #firstMs: number | undefined;
@@ -61,6 +63,7 @@ export class Exchange {
     this.service = service;
     this.request = request;
     this.#client = client;
+    this.#model = service.host.model;
     this.route = route;
     this.#log = log;
     const { timeoutMs } = service.options;
@@ -84,9 +87,24 @@ export class Exchange {
     this.#gone.abort();
   }
 
+  /** Chooses the model that the request names. Throws an `ApiError` if it may not. */
+  useModel(name: string | undefined): void {
+    this.#model = this.service.modelOf(name);
+  }
+
+  /** The name of the model that answers. */
+  get modelId(): string {
+    return this.#model.id;
+  }
+
+  /** Resolves when the model is loaded. */
+  async load(): Promise<void> {
+    await this.#waiting(this.service.host.load(this.#model, this.signal));
+  }
+
   /** Starts texts, once the engine has accepted them. */
   async start(works: readonly (Work | EmbeddingWork)[]): Promise<Job[]> {
-    const jobs = await this.service.host.start(works, this.signal);
+    const jobs = await this.#waiting(this.service.host.start(works, this.signal, this.#model));
     // Several answers to one prompt share it.
     this.#promptTokens = jobs[0]?.promptTokens;
     return jobs;
@@ -148,6 +166,14 @@ export class Exchange {
       finish: this.#finishes[0]?.reason,
       error: isGone ? "the client went away" : describe(error),
     });
+  }
+
+  async #waiting<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw this.signal.aborted ? this.#interruption() : error;
+    }
   }
 
   get isGone(): boolean {

@@ -16,7 +16,7 @@ import {
 } from "./api/ollama.ts";
 import { openaiError } from "./api/openai-shape.ts";
 import { responses } from "./api/responses.ts";
-import { health, metrics, model, models, props } from "./api/status.ts";
+import { health, live, metrics, model, models, props } from "./api/status.ts";
 import { applyTemplate, detokenize, tokenize } from "./api/tokens.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -34,6 +34,7 @@ export interface Route {
 }
 
 export const routes: readonly Route[] = [
+  { path: "/live", methods: { GET: live }, isPublic: true },
   { path: "/health", methods: { GET: health }, isPublic: true },
   { path: "/metrics", methods: { GET: metrics } },
   { path: "/props", methods: { GET: props } },

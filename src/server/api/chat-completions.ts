@@ -23,14 +23,14 @@ import {
 export async function chatCompletions(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(chatCompletionBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const work = workOf(value, exchange);
   const jobs = await exchange.start(copies(work, value.n ?? 1));
   const head = {
     id: newId("chatcmpl-"),
     created: Math.floor(Date.now() / 1000),
-    model: service.options.modelId,
+    model: exchange.modelId,
     system_fingerprint: `zinc-${service.options.version}`,
   };
   if (value.stream === true) {

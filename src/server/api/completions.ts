@@ -17,7 +17,7 @@ const usualMaxTokens = 16;
 export async function completions(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(completionBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const count = value.n ?? 1;
   if (value.best_of !== undefined && value.best_of !== count) {
@@ -33,7 +33,7 @@ export async function completions(exchange: Exchange, body: unknown): Promise<Re
     id: newId("cmpl-"),
     object: "text_completion",
     created: Math.floor(Date.now() / 1000),
-    model: service.options.modelId,
+    model: exchange.modelId,
     system_fingerprint: `zinc-${service.options.version}`,
   };
   const answers = jobs.map((job, i) => ({ job, echo: echoes[Math.floor(i / count)] ?? "" }));

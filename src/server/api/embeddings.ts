@@ -7,7 +7,7 @@ import { embeddingBody } from "../schema/openai.ts";
 export async function embeddings(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(embeddingBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { input, dimensions, encoding_format: format = "float" } = value;
   const { vectors, promptTokens } = await embed(exchange, input, { dimensions, truncates: false });
@@ -19,7 +19,7 @@ export async function embeddings(exchange: Exchange, body: unknown): Promise<Res
       index,
       embedding: spell(vector),
     })),
-    model: service.options.modelId,
+    model: exchange.modelId,
     usage: { prompt_tokens: promptTokens, total_tokens: promptTokens },
   });
 }

@@ -19,6 +19,7 @@ import {
 } from "../schema/ollama.ts";
 import type { ApiMessage } from "../schema/openai.ts";
 import type { Service } from "../service.ts";
+import type { OfferedModel } from "../shelf.ts";
 import { streamResponse, type StreamFormat } from "../stream.ts";
 import { samplingOf } from "../work-request.ts";
 
@@ -28,7 +29,7 @@ type Shape = (answer: Answer) => object;
 export async function ollamaChat(exchange: Exchange, body: unknown): Promise<Response> {
   const { value, unknown } = checkBody(ollamaChatBody, body);
   const { service } = exchange;
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   // That is how clients load a model before they use it.
   if (value.messages.length === 0) return loaded(exchange, { message: emptyMessage });
@@ -59,7 +60,7 @@ export async function ollamaChat(exchange: Exchange, body: unknown): Promise<Res
 export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise<Response> {
   const { value, unknown } = checkBody(ollamaGenerateBody, body);
   const { service } = exchange;
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { prompt = "", system, raw = false, format } = value;
   if (prompt === "") return loaded(exchange, { response: "" });
@@ -97,13 +98,13 @@ export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise
 export async function ollamaEmbed(exchange: Exchange, body: unknown): Promise<Response> {
   const { value, unknown } = checkBody(ollamaEmbedBody, body);
   const { service } = exchange;
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const started = performance.now();
   const { dimensions, truncate: truncates = true } = value;
   const made = await embed(exchange, value.input, { dimensions, truncates });
   return Response.json({
-    model: service.options.modelId,
+    model: exchange.modelId,
     embeddings: made.vectors.map((vector) => [...vector]),
     total_duration: nanoseconds(performance.now() - started),
     load_duration: 0,
@@ -118,27 +119,29 @@ export function ollamaVersion({ service }: Exchange): Response {
 
 /** GET /api/tags */
 export function ollamaTags({ service }: Exchange): Response {
-  return Response.json({ models: [describeModel(service)] });
+  const models = service.options.shelf.list();
+  return Response.json({ models: models.map((one) => describeModel(service, one)) });
 }
 
 /** GET /api/ps */
 export function ollamaPs({ service }: Exchange): Response {
-  const { facts } = service.host;
-  const model = {
-    ...describeModel(service),
-    size_vram: facts?.deviceBytes ?? 0,
+  const { facts, deviceBytes, model } = service.host;
+  const loaded = {
+    ...describeModel(service, model),
+    size_vram: deviceBytes,
     context_length: facts?.contextTokens ?? 0,
   };
-  return Response.json({ models: facts === undefined ? [] : [model] });
+  return Response.json({ models: deviceBytes === 0 ? [] : [loaded] });
 }
 
 /** POST /api/show */
-export function ollamaShow({ service }: Exchange, body: unknown): Response {
+export function ollamaShow(exchange: Exchange, body: unknown): Response {
+  const { service } = exchange;
   const { value } = checkBody(ollamaShowBody, body);
-  service.requireModel(value.model ?? value.name);
+  exchange.useModel(value.model ?? value.name);
   const facts = service.host.requireReady();
   return Response.json({
-    details: describeModel(service).details,
+    details: describeModel(service, service.host.model).details,
     template: facts.template ?? "",
     capabilities: ["completion", "embedding"],
     model_info: {
@@ -163,13 +166,14 @@ const lines: StreamFormat = {
 
 const emptyMessage = { role: "assistant", content: "" };
 
-function describeModel({ options, host, startedS }: Service) {
-  const family = host.facts?.architecture ?? "";
+function describeModel({ host, startedS }: Service, { id, sizeBytes }: OfferedModel) {
+  const facts = id === host.model.id ? host.facts : undefined;
+  const family = facts?.architecture ?? "";
   return {
-    name: options.modelId,
-    model: options.modelId,
+    name: id,
+    model: id,
     modified_at: timeOf(startedS * 1000),
-    size: host.facts?.deviceBytes ?? 0,
+    size: sizeBytes ?? facts?.deviceBytes ?? 0,
     digest: "",
     details: {
       parent_model: "",
@@ -182,9 +186,9 @@ function describeModel({ options, host, startedS }: Service) {
   };
 }
 
-function loaded({ service }: Exchange, fields: object): Response {
-  service.host.requireReady();
-  const model = service.options.modelId;
+async function loaded(exchange: Exchange, fields: object): Promise<Response> {
+  await exchange.load();
+  const model = exchange.modelId;
   const createdAt = timeOf(Date.now());
   return Response.json({
     model,
@@ -216,7 +220,7 @@ async function respond(
 
 /** Calls come whole, when they are complete. */
 async function* chunks(exchange: Exchange, job: Job, shape: Shape): AsyncGenerator<string, void> {
-  const model = exchange.service.options.modelId;
+  const model = exchange.modelId;
   const pieces = exchange.read(job);
   let call = new AnswerCollector();
   const answerOf = (part: Part): Answer | undefined => {
@@ -244,10 +248,10 @@ async function* chunks(exchange: Exchange, job: Job, shape: Shape): AsyncGenerat
   }
 }
 
-function lastOf({ service }: Exchange, fields: object, finish: Finish) {
+function lastOf({ modelId }: Exchange, fields: object, finish: Finish) {
   const { queueMs, prefillMs, decodeMs, promptTokens, tokens, reason } = finish;
   return {
-    model: service.options.modelId,
+    model: modelId,
     created_at: timeOf(Date.now()),
     ...fields,
     done: true,
