@@ -2,6 +2,7 @@
 import { isLoopbackName } from "../server/access.ts";
 import { EngineHost } from "../server/engine-host.ts";
 import type { LogEntry } from "../server/exchange.ts";
+import type { ModelFacts } from "../server/protocol.ts";
 import { Metrics } from "../server/metrics.ts";
 import { Server } from "../server/server.ts";
 import { Service } from "../server/service.ts";
@@ -153,7 +154,8 @@ async function startEngine(
     idleMs: values.idleUnload === undefined ? undefined : values.idleUnload * 1000,
     queueMax: values.queue ?? usualQueue,
     connect: connectWorker,
-    onWarning: warn,
+    onWarning: once(warn),
+    onLoaded: describe,
     onLost(message) {
       printError(message);
       if (values.exitOnDeviceLoss === true) giveUp(new UserError("failed", message));
@@ -218,15 +220,28 @@ async function announce(engine: EngineHost): Promise<void> {
   using progress = new Progress("loading");
   const timer = setInterval(() => progress.step(Math.round(engine.progress * 100), 100, "%"), 200);
   try {
-    const { name, deviceName, deviceBytes, contextTokens, loadMs } = await engine.loaded;
+    const facts = await engine.loaded;
     progress.clear();
-    note(
-      `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
-        `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
-    );
+    describe(facts);
   } finally {
     clearInterval(timer);
   }
+}
+
+function describe({ name, deviceName, deviceBytes, contextTokens, loadMs }: ModelFacts): void {
+  note(
+    `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
+      `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
+  );
+}
+
+/** What every load warns of is said the first time. */
+function once(tell: (message: string) => void): (message: string) => void {
+  const told = new Set<string>();
+  return (message) => {
+    if (!told.has(message)) tell(message);
+    told.add(message);
+  };
 }
 
 function signalled(): Promise<void> {

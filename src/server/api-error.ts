@@ -2,6 +2,7 @@
 import { InvariantError, UserError } from "../errors.ts";
 import { Refusal } from "./problem.ts";
 import type { Problem } from "./protocol.ts";
+import type { OfferedModel } from "./shelf.ts";
 
 export type ErrorType =
   | "invalid_request_error"
@@ -62,8 +63,9 @@ export function shuttingDown(): ApiError {
   return unavailable("the server is shutting down", "draining", 5);
 }
 
-/** Trying again would take as long and end alike. */
-export function cannotLoad(id: string, reason: string): ApiError {
+/** Trying again would take as long and end alike. Where a model lies is nobody else's business. */
+export function cannotLoad({ id, path = "" }: OfferedModel, message: string): ApiError {
+  const reason = message.replace(`${path}: `, "");
   return new ApiError(500, "server_error", `the model ${id} cannot be loaded: ${reason}`, {
     code: "model_not_loaded",
     headers: { "x-should-retry": "false" },

@@ -29,5 +29,6 @@ export async function embed(
       promptTokens += finish.promptTokens;
     }
   }
+  exchange.promptTokens = promptTokens;
   return { vectors, promptTokens };
 }

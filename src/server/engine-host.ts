@@ -40,6 +40,8 @@ export interface HostOptions {
   readonly queueMax: number;
   readonly connect: Connect;
   readonly onWarning: (message: string) => void;
+  /** A model was loaded, and it is not the first. */
+  readonly onLoaded?: (facts: ModelFacts) => void;
   /** The engine died; it is started anew unless this says not to. */
   readonly onLost: (message: string) => boolean;
 }
@@ -184,7 +186,7 @@ export class EngineHost {
   /** Takes no more work, and waits for what there is; what is not done in time is cancelled. */
   async drain(timeoutMs: number): Promise<void> {
     this.#state = "draining";
-    this.#failWaiting(shuttingDown());
+    for (const turn of this.#queue.take()) turn.fail(shuttingDown());
     if (this.#jobs.size === 0) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onRest.push(resolve);
@@ -199,7 +201,7 @@ export class EngineHost {
   close(): void {
     this.#state = "draining";
     this.#keepAwake();
-    this.#failWaiting(shuttingDown());
+    for (const turn of this.#queue.take()) turn.fail(shuttingDown());
     this.#fail(shuttingDown());
     this.#link.send({ type: "close" });
   }
@@ -282,9 +284,8 @@ export class EngineHost {
 
   /** What was wanted cannot be loaded; who wants another one may have it. */
   #failToChange(former: OfferedModel, { message }: Problem): void {
-    const { id } = this.#model;
-    const error = cannotLoad(id, message);
-    const waiting = this.#queue.take(id);
+    const error = cannotLoad(this.#model, message);
+    const waiting = this.#queue.take(this.#model.id);
     this.#model = former;
     this.#former = undefined;
     this.#state = "unloaded";
@@ -350,6 +351,7 @@ export class EngineHost {
   }
 
   #becomeReady(facts: ModelFacts): void {
+    if (this.#facts !== undefined) this.#options.onLoaded?.(facts);
     this.#facts = facts;
     this.#failedLoads = 0;
     this.#former = undefined;
@@ -386,10 +388,6 @@ export class EngineHost {
     this.#link.kill();
     const open = () => this.#state !== "draining" && this.#open();
     setTimeout(open, retryMs[Math.min(this.#failedLoads, retryMs.length - 1)]);
-  }
-
-  #failWaiting(error: ApiError): void {
-    for (const turn of this.#queue.take()) turn.fail(error);
   }
 
   #fail(error: ApiError): void {

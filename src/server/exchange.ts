@@ -47,6 +47,8 @@ export class Exchange {
   readonly signal: AbortSignal;
   /** What goes in at the end of the response, if it is streamed. */
   isStreaming = false;
+  /** For the log. */
+  promptTokens: number | undefined;
   readonly #deadline: AbortController = new AbortController();
   readonly #gone = new AbortController();
   readonly #timer: Timer;
@@ -56,7 +58,6 @@ export class Exchange {
   readonly #log: (entry: LogEntry) => void;
   #isFinished = false;
   #firstMs: number | undefined;
-  #promptTokens: number | undefined;
   #finishes: Finish[] = [];
 
   constructor({ service, request, client, route, log }: ExchangeParts) {
@@ -106,7 +107,7 @@ export class Exchange {
   async start(works: readonly (Work | EmbeddingWork)[]): Promise<Job[]> {
     const jobs = await this.#waiting(this.service.host.start(works, this.signal, this.#model));
     // Several answers to one prompt share it.
-    this.#promptTokens = jobs[0]?.promptTokens;
+    this.promptTokens = jobs[0]?.promptTokens;
     return jobs;
   }
 
@@ -159,7 +160,7 @@ export class Exchange {
       route: this.route,
       status: shown,
       ms: Math.round(performance.now() - this.#started),
-      promptTokens: this.#promptTokens,
+      promptTokens: this.promptTokens,
       tokens: sum(({ tokens }) => tokens),
       firstTokenMs: this.#firstMs === undefined ? undefined : Math.round(this.#firstMs),
       queueMs: this.#finishes[0] && Math.round(this.#finishes[0].queueMs),
