@@ -54,6 +54,8 @@ export interface LoadOptions {
   readonly device?: string | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
+  /** No longer than this, where as many as fit are taken. */
+  readonly contextTokensMax?: number | undefined;
   /** Texts that are made side by side, as far as memory allows; others wait. 8 by default. */
   readonly parallel?: number | undefined;
   /** Tokens that all texts share, those that are remembered included. */
@@ -111,9 +113,10 @@ export function openTokenizer(
  */
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
-  const { contextTokens, onWarning: warn = () => {} } = options;
+  const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
   const { parallel = 8, cacheTokens, checkpoints } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
+  if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
@@ -130,6 +133,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   opened.defer(() => gpu.close());
   const engine = await Engine.load(gpu, model, {
     contextTokens,
+    contextTokensMax,
     cacheTokens,
     checkpoints,
     parallel: Math.min(parallel, parallelMax),

@@ -86,7 +86,7 @@ export const serveCommand = command({
     to talk to the model. It listens to this machine alone, unless --host says otherwise.
 
     A request that names another installed model gets it: the one before is unloaded first, and
-    requests wait meanwhile. -c and --template are about the model that the server starts with.
+    requests wait meanwhile. --template is about the model that the server starts with.
 
     On Ctrl+C or SIGTERM it answers those who are there and ends; a second signal ends it at
     once.

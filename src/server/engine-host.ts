@@ -298,9 +298,11 @@ export class EngineHost {
   /** Starts an engine for the model. */
   #open(): void {
     const { model, main } = this.#options;
-    // What was said of the first model is not meant for others.
-    const own = { path: this.#model.path, contextTokens: undefined, template: undefined };
-    this.#link.open(this.#model.id === main.id ? model : { ...model, ...own });
+    // What was said of the first model is a limit to others, or not about them.
+    const { contextTokens: contextTokensMax } = model;
+    const own = { contextTokens: undefined, contextTokensMax, template: undefined };
+    const { id, path } = this.#model;
+    this.#link.open(id === main.id ? model : { ...model, ...own, path });
   }
 
   #startOne(work: Work | EmbeddingWork, signal: AbortSignal): Job {

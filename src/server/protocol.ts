@@ -14,6 +14,7 @@ export interface ModelOptions {
   readonly path: string | undefined;
   readonly device: string | undefined;
   readonly contextTokens: number | undefined;
+  readonly contextTokensMax?: number | undefined;
   /** Texts that are made side by side at most. */
   readonly parallel: number;
   readonly deterministic: boolean;
