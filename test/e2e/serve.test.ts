@@ -180,6 +180,20 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     expect(sum).toBeLessThanOrEqual(1.0001);
   });
 
+  test("says the same to the same question, whatever was asked between", async () => {
+    const openai = clientOf(running);
+    const ask = async (system: string, seed: number) => {
+      const messages = [{ role: "system" as const, content: system }, ...hi];
+      const body = { model: "tiny", messages, max_tokens: 12, seed, temperature: 1 };
+      return (await openai.chat.completions.create(body)).choices[0]?.message.content;
+    };
+    const first = await ask("Be brief.", 3);
+    const other = await ask("Be a pirate.", 3);
+    // By now its beginning is in the cache.
+    expect(await ask("Be brief.", 3)).toBe(first);
+    expect(await ask("Be a pirate.", 3)).toBe(other);
+  });
+
   test.each(["device-lost", "crash", "kill"])("serves again after a %s", async (kind) => {
     const openai = clientOf(running, 0);
     const endless = { ...greedy, stream: true as const, ignore_eos: true };
