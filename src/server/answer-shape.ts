@@ -1,6 +1,6 @@
 /** What an answer must look like, as the fields of OpenAI's API and of llama.cpp's say it. */
+import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import { invalid } from "./api-error.ts";
-import type { AnswerShape } from "./protocol.ts";
 import type { ShapeRequest } from "./schema/openai.ts";
 
 /** Throws an `ApiError` if there is more than one. */

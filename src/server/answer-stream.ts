@@ -5,16 +5,16 @@ import { chatPrompt, type ChatFormat, type ChatRequest } from "../chat/chat-prom
 import type { AnswerStart } from "../chat/output/answer-start.ts";
 import { formatOf } from "../chat/output/format.ts";
 import { encodeRaw } from "../chat/prompt.ts";
+import { answerMask } from "../chat/shape/answer-mask.ts";
 import { callClosing, callOpening, canForceCalls } from "../chat/shape/forced-call.ts";
+import type { TokenMask } from "../chat/shape/token-mask.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { orCalls } from "./call-mask.ts";
-import { gated } from "./gated-mask.ts";
 import { Refusal } from "./problem.ts";
 import type { Finish, LogprobEntry, Piece, TokenLogprob, Work } from "./protocol.ts";
-import type { MadeToken, ScoredToken, TokenMask, TokenSource } from "./token-source.ts";
+import type { MadeToken, ScoredToken, TokenSource } from "./token-source.ts";
 
 /** Of a text that nothing is looked for in. */
 const plainFormat = formatOf("");
@@ -55,7 +55,7 @@ export class AnswerStream {
     const { start } = encoded;
     const isCall = work.shape?.type === "call";
     this.#frame = isCall ? callFrame(model, start) : noFrame;
-    this.#mask = mask === undefined || isCall ? mask : beginning(mask, model, work, start);
+    this.#mask = mask === undefined || isCall ? mask : wholeMask(mask, model, work, start);
     const tokens = [...encoded.tokens, ...this.#frame.before];
     requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
@@ -163,16 +163,14 @@ export class AnswerStream {
   }
 }
 
-/** The mask of an answer that may begin with thoughts, and be calls instead. */
-function beginning(
+function wholeMask(
   mask: TokenMask,
   { tokenizer, chat }: ServedModel,
   { prompt }: Work,
   start: AnswerStart | undefined,
 ): TokenMask {
-  const takesCalls = prompt.type === "chat" && prompt.calls && chat !== undefined;
-  const whole = takesCalls ? orCalls(mask, chat.output) : mask;
-  return gated(whole, tokenizer, start, chat?.output);
+  const takesCalls = prompt.type === "chat" && prompt.calls;
+  return answerMask(mask, { tokenizer, format: chat?.output, start, takesCalls });
 }
 
 const noFrame = { before: [], behind: [] };

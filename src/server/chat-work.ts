@@ -1,9 +1,10 @@
 /** What a chat asks of the engine, whichever API it came through. */
 import type { ChatRequest } from "../chat/chat-prompt.ts";
+import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import type { CallableTool } from "../chat/shape/forced-call.ts";
 import { invalid } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
-import type { AnswerShape, Work } from "./protocol.ts";
+import type { Work } from "./protocol.ts";
 import type { SamplingRequest } from "./schema/field.ts";
 import { samplingOf } from "./work-request.ts";
 

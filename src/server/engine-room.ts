@@ -3,6 +3,8 @@
  * small questions. It runs in a Worker, or wherever a test puts it.
  */
 import { renderChat } from "../chat/chat-prompt.ts";
+import { Grammars } from "../chat/shape/grammars.ts";
+import type { TokenMask } from "../chat/shape/token-mask.ts";
 import { encodeDocument, encodeSegments } from "../chat/prompt.ts";
 import { UserError } from "../errors.ts";
 import {
@@ -12,7 +14,6 @@ import {
   requirePrompt,
   type ServedModel,
 } from "./answer-stream.ts";
-import { Grammars } from "./grammars.ts";
 import { problemOf, Refusal } from "./problem.ts";
 import type {
   Calamity,
@@ -27,7 +28,6 @@ import type {
   ToEngine,
   Work,
 } from "./protocol.ts";
-import type { TokenMask } from "./token-source.ts";
 
 export interface LoadedModel extends ServedModel {
   readonly facts: ModelFacts;

@@ -4,7 +4,7 @@
  */
 import type { Part } from "../chat/answer.ts";
 import type { ChatRequest } from "../chat/chat-prompt.ts";
-import type { CallableTool } from "../chat/shape/forced-call.ts";
+import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
 
@@ -55,15 +55,6 @@ export type WorkPrompt =
     }
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tokens"; readonly tokens: readonly number[] };
-
-/** What an answer must look like. */
-export type AnswerShape =
-  | { readonly type: "json" }
-  | { readonly type: "schema"; readonly schema: unknown }
-  /** In GBNF. */
-  | { readonly type: "grammar"; readonly grammar: string }
-  /** A call of one of these tools. */
-  | { readonly type: "call"; readonly tools: readonly CallableTool[] };
 
 /** One text that is asked for. */
 export interface Work {

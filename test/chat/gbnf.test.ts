@@ -1,4 +1,4 @@
-/** Grammars of users: what is refused, and where. What is taken is in server/grammars.test.ts. */
+/** Grammars of users: what is refused, and where. What is taken is in grammars.test.ts. */
 import { describe, expect, test } from "bun:test";
 import { BadGrammar } from "../../src/chat/shape/gbnf-reader.ts";
 import { checkedGrammar } from "../../src/chat/shape/gbnf.ts";

@@ -1,5 +1,6 @@
 /** Ollama's API: POST /api/chat and /api/generate, and what its clients ask first. */
 import { AnswerCollector, type Answer, type Part } from "../../chat/answer.ts";
+import type { AnswerShape } from "../../chat/shape/answer-shape.ts";
 import { invariant } from "../../errors.ts";
 import type { ApiError } from "../api-error.ts";
 import { chatWork } from "../chat-work.ts";
@@ -7,7 +8,7 @@ import { chatRequest } from "../conversation.ts";
 import { embed } from "../embedding.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
-import type { AnswerShape, Finish, Work } from "../protocol.ts";
+import type { Finish, Work } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import {
   ollamaChatBody,

@@ -1,11 +1,12 @@
 /** POST /v1/responses: text and tools; nothing is stored. */
+import type { AnswerShape } from "../../chat/shape/answer-shape.ts";
 import { invariant } from "../../errors.ts";
 import { invalid } from "../api-error.ts";
 import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
-import type { AnswerShape, Finish } from "../protocol.ts";
+import type { Finish } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import type { ApiMessage } from "../schema/openai.ts";
 import { responsesBody, type InputItem, type ResponsesBody } from "../schema/responses.ts";

@@ -2,25 +2,23 @@
  * A mask of an answer that may also be calls of tools: it begins with the mark that opens them, or
  * has its shape. Behind the mark everything is possible, as it is without a shape.
  */
-import type { OutputFormat } from "../chat/output/format.ts";
-import { Refusal } from "./problem.ts";
-import type { TokenMask } from "./token-source.ts";
+import type { OutputFormat } from "../output/format.ts";
+import { BadShape } from "./answer-shape.ts";
+import type { TokenMask } from "./token-mask.ts";
 
-/** Throws a `Refusal` for a model whose calls do not begin with a token of their own. */
+/** Throws a `BadShape` for a model whose calls do not begin with a token of their own. */
 export function orCalls(mask: TokenMask, format: OutputFormat): TokenMask {
   // Its calls are messages of another channel, which no mask of the answer is about.
   if (format.isHarmony) return mask;
   const marks = new Set(format.calls.map(({ open }) => open));
   const openings = [...format.tokens].flatMap(([id, mark]) => (marks.has(mark) ? [id] : []));
   if (openings.length > 0 && !format.hasPlainCalls) return new CallMask(mask, openings);
-  throw new Refusal({
-    kind: "usage",
-    message:
-      "calls of this model cannot be told from an answer of a given format; " +
+  throw new BadShape(
+    "calls of this model cannot be told from an answer of a given format; " +
       "leave tools or the format out",
-    param: "response_format",
-    code: "unsupported_format",
-  });
+    "schema",
+    "unsupported_format",
+  );
 }
 
 class CallMask implements TokenMask {

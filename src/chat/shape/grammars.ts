@@ -4,15 +4,14 @@
  * parts, takes others wrongly, and aborts on some.
  */
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
-import { callGrammar } from "../chat/shape/forced-call.ts";
-import { BadGrammar } from "../chat/shape/gbnf-reader.ts";
-import { checkedGrammar } from "../chat/shape/gbnf.ts";
-import { objectGrammar, schemaGrammar } from "../chat/shape/json-schema.ts";
-import { UnsupportedSchema } from "../chat/shape/unsupported-schema.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { Refusal } from "./problem.ts";
-import type { AnswerShape } from "./protocol.ts";
-import type { TokenMask } from "./token-source.ts";
+import { callGrammar } from "./forced-call.ts";
+import { BadGrammar } from "./gbnf-reader.ts";
+import { checkedGrammar } from "./gbnf.ts";
+import { objectGrammar, schemaGrammar } from "./json-schema.ts";
+import { UnsupportedSchema } from "./unsupported-schema.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { BadShape, type AnswerShape } from "./answer-shape.ts";
+import { isDeadEnd, type TokenMask } from "./token-mask.ts";
 
 /** Grammars that are remembered. */
 const knownMax = 32;
@@ -27,27 +26,27 @@ export class Grammars {
     this.#tokenizer = tokenizer;
   }
 
-  /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
+  /** A mask for one answer. Throws a `BadShape` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
-    const compiled = await this.#compiled(grammarOf(shape), paramOf(shape));
+    const compiled = await this.#compiled(grammarOf(shape), shape.type);
     const mask = await MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
-    if (mask.allowed.some((word) => word !== 0)) return mask;
+    if (!isDeadEnd(mask)) return mask;
     mask.close();
-    throw unsupported("no token of this model begins what is asked for", paramOf(shape));
+    throw new BadShape("no token of this model begins what is asked for", shape.type);
   }
 
-  #compiled(grammar: string, param: string): Promise<CompiledGrammar> {
+  #compiled(grammar: string, type: AnswerShape["type"]): Promise<CompiledGrammar> {
     const known = this.#known.get(grammar);
     if (known !== undefined) return known;
-    const compiled = this.#compile(grammar, param);
+    const compiled = this.#compile(grammar, type);
     this.#known.set(grammar, compiled);
     compiled.catch(() => this.#known.delete(grammar));
     this.#makeRoom();
     return compiled;
   }
 
-  async #compile(grammar: string, param: string): Promise<CompiledGrammar> {
+  async #compile(grammar: string, type: AnswerShape["type"]): Promise<CompiledGrammar> {
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
     try {
@@ -55,7 +54,7 @@ export class Grammars {
     } catch {
       // It may have left anything behind.
       this.#compiler = undefined;
-      throw unsupported(`${param}: the grammar engine refuses it`, param);
+      throw new BadShape(`${type}: the grammar engine refuses it`, type);
     }
   }
 
@@ -95,23 +94,11 @@ function grammarOf(shape: AnswerShape): string {
         return callGrammar(shape.tools);
     }
   } catch (error) {
-    if (error instanceof BadGrammar) {
-      const { message } = error;
-      throw new Refusal({ kind: "usage", message, param: "grammar", code: "invalid_grammar" });
-    }
+    const { type } = shape;
+    if (error instanceof BadGrammar) throw new BadShape(error.message, type, "invalid_grammar");
     if (!(error instanceof UnsupportedSchema)) throw error;
-    throw unsupported(error.message, paramOf(shape));
+    throw new BadShape(error.message, type);
   }
-}
-
-/** The field that a shape came from. */
-function paramOf({ type }: AnswerShape): string {
-  if (type === "grammar") return type;
-  return type === "call" ? "tools" : "response_format";
-}
-
-function unsupported(message: string, param: string): Refusal {
-  return new Refusal({ kind: "usage", message, param, code: "unsupported_schema" });
 }
 
 class MatcherMask implements TokenMask {

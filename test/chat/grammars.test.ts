@@ -4,9 +4,8 @@
  */
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020";
-import { Grammars } from "../../src/server/grammars.ts";
-import { Refusal } from "../../src/server/problem.ts";
-import type { AnswerShape } from "../../src/server/protocol.ts";
+import { BadShape, type AnswerShape } from "../../src/chat/shape/answer-shape.ts";
+import { Grammars } from "../../src/chat/shape/grammars.ts";
 import { builtinChat } from "../helpers/builtin-chat.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
 
@@ -180,11 +179,10 @@ describe("a grammar in GBNF", () => {
   test("that is wrong is refused by its line", async () => {
     const shape = { type: "grammar", grammar: "root ::= a" } as const;
     const refused = await grammars.compile(shape).catch((error) => error);
-    expect(refused).toBeInstanceOf(Refusal);
-    expect((refused as Refusal).problem).toEqual({
+    expect(refused).toBeInstanceOf(BadShape);
+    expect(refused).toMatchObject({
       kind: "usage",
       message: "grammar, line 1: there is no rule a",
-      param: "grammar",
       code: "invalid_grammar",
     });
   });
@@ -230,18 +228,14 @@ describe("a schema is refused", () => {
     ["for requiring what is not there", { type: "object", required: ["a"] }, "required a"],
   ])("%s", async (_reason, schema, message) => {
     const refused = await grammars.compile({ type: "schema", schema }).catch((error) => error);
-    expect(refused).toBeInstanceOf(Refusal);
-    expect((refused as Refusal).problem).toMatchObject({
-      kind: "usage",
-      code: "unsupported_schema",
-      param: "response_format",
-    });
-    expect((refused as Refusal).message).toContain(message);
+    expect(refused).toBeInstanceOf(BadShape);
+    expect(refused).toMatchObject({ code: "unsupported_schema", shape: "schema" });
+    expect((refused as BadShape).message).toContain(message);
   });
 
   test("by the name of the place", async () => {
     const schema = { type: "object", properties: { a: { type: "array", items: { not: {} } } } };
     const refused = await grammars.compile({ type: "schema", schema }).catch((error) => error);
-    expect((refused as Refusal).message).toStartWith("schema.properties.a.items: ");
+    expect((refused as BadShape).message).toStartWith("schema.properties.a.items: ");
   });
 });
