@@ -19,13 +19,18 @@ import {
   type GenerateOptions,
   type Prompt,
 } from "./chat/generation.ts";
-import { formatOf } from "./chat/output/format.ts";
+import type { AnswerStart } from "./chat/output/answer-start.ts";
+import { formatOf, type OutputFormat } from "./chat/output/format.ts";
 import {
   encodeDocument,
   encodeRaw,
   resolveTemplate,
   type ResolvedTemplate,
 } from "./chat/prompt.ts";
+import { answerMask } from "./chat/shape/answer-mask.ts";
+import type { AnswerFormat } from "./chat/shape/answer-shape.ts";
+import { Grammars } from "./chat/shape/grammars.ts";
+import type { TokenMask } from "./chat/shape/token-mask.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
@@ -45,6 +50,7 @@ export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
 export type { Answer, Part, ToolCall } from "./chat/answer.ts";
 export type { ChatRequest } from "./chat/chat-prompt.ts";
+export type { AnswerFormat } from "./chat/shape/answer-shape.ts";
 export type { ChatMessage } from "./chat/messages.ts";
 export type { Thinking } from "./chat/thinking.ts";
 export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./chat/generation.ts";
@@ -176,6 +182,19 @@ interface Parts {
   readonly loadMs: number;
 }
 
+/** A prompt, and how the answer begins behind it. */
+interface Encoded {
+  readonly tokens: readonly number[];
+  readonly start?: AnswerStart;
+  readonly output?: OutputFormat;
+}
+
+interface Beginning<Piece> {
+  readonly prompt: readonly number[];
+  readonly reader: TokenReader<Piece>;
+  readonly beginning: Omit<Encoded, "tokens"> & { readonly takesCalls?: boolean };
+}
+
 /** A model on a device. Texts may be asked for at once; they are made side by side. */
 export class LanguageModel implements Disposable {
   /** The engine below, for measuring and for experiments. */
@@ -185,6 +204,7 @@ export class LanguageModel implements Disposable {
   readonly #tokenizer: Tokenizer | undefined;
   readonly #owned: DisposableStack;
   #chatFormat: ChatFormat | undefined;
+  #grammars: Grammars | undefined;
   readonly #closing = new AbortController();
 
   /** Use `load`. */
@@ -234,7 +254,8 @@ export class LanguageModel implements Disposable {
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const reader = new TextReader(this.#tokenizer, options.stop);
-    return this.#generation(this.#encode(prompt, options), reader, options);
+    const { tokens, ...beginning } = this.#encode(prompt, options);
+    return this.#generation({ prompt: tokens, reader, beginning }, options);
   }
 
   /**
@@ -244,12 +265,10 @@ export class LanguageModel implements Disposable {
   chat(request: ChatRequest, options: GenerateOptions = {}): Generation<Part> {
     const { tokenizer, output } = this.chatFormat;
     const { tokens, start } = chatPrompt(this.chatFormat, request, options.now);
-    const split = { start, tools: request.tools };
-    return this.#generation(
-      tokens,
-      new AnswerReader(tokenizer, output, split, options.stop),
-      options,
-    );
+    const { tools = [] } = request;
+    const reader = new AnswerReader(tokenizer, output, { start, tools }, options.stop);
+    const beginning = { start, output, takesCalls: tools.length > 0 };
+    return this.#generation({ prompt: tokens, reader, beginning }, options);
   }
 
   /** How conversations are written and read. Throws a "model" error without a chat template. */
@@ -310,23 +329,35 @@ export class LanguageModel implements Disposable {
     this.close();
   }
 
-  #encode(prompt: Prompt, { raw = false, now }: GenerateOptions): readonly number[] {
-    if (typeof prompt !== "string") return prompt.tokens;
-    if (prompt === "") return [];
-    if (raw || this.template === undefined) return encodeRaw(this.tokenizer, prompt);
+  #encode(prompt: Prompt, { raw = false, now }: GenerateOptions): Encoded {
+    if (typeof prompt !== "string") return { tokens: prompt.tokens };
+    if (prompt === "") return { tokens: [] };
+    if (raw || this.template === undefined) return { tokens: encodeRaw(this.tokenizer, prompt) };
     const messages = [{ role: "user", content: prompt }];
-    return chatPrompt(this.chatFormat, { messages }, now).tokens;
+    const { output } = this.chatFormat;
+    return { ...chatPrompt(this.chatFormat, { messages }, now), output };
   }
 
   #generation<Piece>(
-    prompt: readonly number[],
-    reader: TokenReader<Piece>,
+    { prompt, reader, beginning }: Beginning<Piece>,
     options: GenerateOptions,
   ): Generation<Piece> {
+    const { format } = options;
+    const mask = format && (() => this.#maskOf(format, beginning));
     const open = () => this.#open();
     const { engine } = this;
     const tokenizer = this.#tokenizer;
-    return new Generation({ engine, tokenizer, prompt, reader, open }, options);
+    return new Generation({ engine, tokenizer, prompt, reader, mask, open }, options);
+  }
+
+  async #maskOf(
+    format: AnswerFormat,
+    { start, output, takesCalls = false }: Beginning<unknown>["beginning"],
+  ): Promise<TokenMask> {
+    const { tokenizer } = this;
+    this.#grammars ??= new Grammars(tokenizer);
+    const mask = await this.#grammars.compile(format);
+    return answerMask(mask, { tokenizer, format: output, start, takesCalls });
   }
 
   #open(): AbortSignal {

@@ -11,6 +11,9 @@ export type AnswerShape =
   /** A call of one of these tools. */
   | { readonly type: "call"; readonly tools: readonly CallableTool[] };
 
+/** What a user may ask for. */
+export type AnswerFormat = Exclude<AnswerShape, { readonly type: "call" }>;
+
 export class BadShape extends UserError {
   /** What it is about. */
   readonly shape: AnswerShape["type"];

@@ -81,6 +81,11 @@ export class Grammars {
   }
 }
 
+/** Throws a `BadShape` for a shape that cannot be enforced, whatever the model. */
+export function requireShape(shape: AnswerShape): void {
+  grammarOf(shape);
+}
+
 function grammarOf(shape: AnswerShape): string {
   try {
     switch (shape.type) {
