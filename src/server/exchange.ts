@@ -89,8 +89,9 @@ export class Exchange {
   }
 
   /** Chooses the model that the request names. Throws an `ApiError` if it may not. */
-  useModel(name: string | undefined): void {
+  useModel(name: string | undefined): OfferedModel {
     this.#model = this.service.modelOf(name);
+    return this.#model;
   }
 
   /** The name of the model that answers. */

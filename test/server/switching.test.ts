@@ -144,6 +144,12 @@ describe("the models", () => {
     await ollama.chat({ model: "other", messages: [] });
     expect((await ollama.ps()).models).toMatchObject([{ name: "other" }]);
     expect(await list()).toMatchObject([{ loaded: false }, { loaded: true }, {}]);
+    expect(await ollama.show({ model: "spark" })).toMatchObject({ model_info: {} });
+    const shown = await ollama.show({ model: "other" });
+    expect(shown).toMatchObject({ model_info: { "general.architecture": "llama" } });
+    const count = { model: "spark", messages: hi.messages, max_tokens: 1 };
+    expect((await served.post("/v1/messages/count_tokens", count)).status).toBe(200);
+    expect(await list()).toMatchObject([{ loaded: true }, { loaded: false }, {}]);
     expect((await served.get("/v1/models/other")).status).toBe(200);
     expect((await served.get("/v1/models/none")).status).toBe(404);
   });

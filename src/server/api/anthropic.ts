@@ -69,6 +69,8 @@ export async function countTokens(exchange: Exchange, body: unknown): Promise<Re
   const { service } = exchange;
   const { value } = checkBody(countBody, body);
   exchange.useModel(value.model);
+  // Each model has tokens of its own.
+  await exchange.load();
   const reply = await service.host.ask({ type: "template", request: requestOf(value) });
   invariant(reply.type === "prompt", "a prompt is the reply to messages");
   return Response.json({ input_tokens: reply.tokenCount });

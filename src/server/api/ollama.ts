@@ -139,18 +139,22 @@ export function ollamaPs({ service }: Exchange): Response {
 export function ollamaShow(exchange: Exchange, body: unknown): Response {
   const { service } = exchange;
   const { value } = checkBody(ollamaShowBody, body);
-  exchange.useModel(value.model ?? value.name);
-  const facts = service.host.requireReady();
+  const model = exchange.useModel(value.model ?? value.name);
+  // More is known of the one that is loaded.
+  const facts = model.id === service.host.model.id ? service.host.requireReady() : undefined;
   return Response.json({
-    details: describeModel(service, service.host.model).details,
-    template: facts.template ?? "",
+    details: describeModel(service, model).details,
+    template: facts?.template ?? "",
     capabilities: ["completion", "embedding"],
-    model_info: {
-      "general.architecture": facts.architecture,
-      "general.name": facts.name,
-      [`${facts.architecture}.context_length`]: facts.trainedContextTokens,
-      [`${facts.architecture}.embedding_length`]: facts.width,
-    },
+    model_info:
+      facts === undefined
+        ? {}
+        : {
+            "general.architecture": facts.architecture,
+            "general.name": facts.name,
+            [`${facts.architecture}.context_length`]: facts.trainedContextTokens,
+            [`${facts.architecture}.embedding_length`]: facts.width,
+          },
     modified_at: timeOf(service.startedS * 1000),
   });
 }
