@@ -19,8 +19,18 @@ import {
   type GenerateOptions,
   type Prompt,
 } from "./chat/generation.ts";
-import { formatOf } from "./chat/output/format.ts";
-import { encodeRaw, resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
+import type { AnswerStart } from "./chat/output/answer-start.ts";
+import { formatOf, type OutputFormat } from "./chat/output/format.ts";
+import {
+  encodeDocument,
+  encodeRaw,
+  resolveTemplate,
+  type ResolvedTemplate,
+} from "./chat/prompt.ts";
+import { answerMask } from "./chat/shape/answer-mask.ts";
+import type { AnswerFormat } from "./chat/shape/answer-shape.ts";
+import { Grammars } from "./chat/shape/grammars.ts";
+import type { TokenMask } from "./chat/shape/token-mask.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
@@ -40,6 +50,7 @@ export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
 export type { Answer, Part, ToolCall } from "./chat/answer.ts";
 export type { ChatRequest } from "./chat/chat-prompt.ts";
+export type { AnswerFormat } from "./chat/shape/answer-shape.ts";
 export type { ChatMessage } from "./chat/messages.ts";
 export type { Thinking } from "./chat/thinking.ts";
 export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./chat/generation.ts";
@@ -49,6 +60,8 @@ export interface LoadOptions {
   readonly device?: string | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
+  /** No longer than this, where as many as fit are taken. */
+  readonly contextTokensMax?: number | undefined;
   /** Texts that are made side by side, as far as memory allows; others wait. 8 by default. */
   readonly parallel?: number | undefined;
   /** Tokens that all texts share, those that are remembered included. */
@@ -68,6 +81,12 @@ export interface LoadOptions {
   /** Told what will be allocated, before it is. */
   readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+}
+
+export interface EmbedOptions {
+  /** The first so many, for models that were made to be cut; all by default. */
+  readonly dimensions?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** More than a step has rows for. */
@@ -100,9 +119,10 @@ export function openTokenizer(
  */
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
-  const { contextTokens, onWarning: warn = () => {} } = options;
+  const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
   const { parallel = 8, cacheTokens, checkpoints } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
+  if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
@@ -119,6 +139,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   opened.defer(() => gpu.close());
   const engine = await Engine.load(gpu, model, {
     contextTokens,
+    contextTokensMax,
     cacheTokens,
     checkpoints,
     parallel: Math.min(parallel, parallelMax),
@@ -142,12 +163,36 @@ export function isDeviceLost(error: unknown): boolean {
   return error instanceof VulkanError && error.result === Result.ERROR_DEVICE_LOST;
 }
 
+/** Throws a "usage" error for more dimensions than an embedding has. */
+export function requireDimensions({ name, width }: ModelConfig, dimensions: number): void {
+  requireCount("dimensions", dimensions, 1);
+  if (dimensions <= width) return;
+  throw new UserError(
+    "usage",
+    `${name} has embeddings of ${width} dimensions, not ${dimensions}`,
+    `ask for up to ${width}`,
+  );
+}
+
 interface Parts {
   readonly engine: Engine;
   readonly tokenizer: Tokenizer | undefined;
   readonly template: ResolvedTemplate | undefined;
   readonly owned: DisposableStack;
   readonly loadMs: number;
+}
+
+/** A prompt, and how the answer begins behind it. */
+interface Encoded {
+  readonly tokens: readonly number[];
+  readonly start?: AnswerStart;
+  readonly output?: OutputFormat;
+}
+
+interface Beginning<Piece> {
+  readonly prompt: readonly number[];
+  readonly reader: TokenReader<Piece>;
+  readonly beginning: Omit<Encoded, "tokens"> & { readonly takesCalls?: boolean };
 }
 
 /** A model on a device. Texts may be asked for at once; they are made side by side. */
@@ -159,6 +204,7 @@ export class LanguageModel implements Disposable {
   readonly #tokenizer: Tokenizer | undefined;
   readonly #owned: DisposableStack;
   #chatFormat: ChatFormat | undefined;
+  #grammars: Grammars | undefined;
   readonly #closing = new AbortController();
 
   /** Use `load`. */
@@ -208,7 +254,8 @@ export class LanguageModel implements Disposable {
    */
   generate(prompt: Prompt, options: GenerateOptions = {}): Generation {
     const reader = new TextReader(this.#tokenizer, options.stop);
-    return this.#generation(this.#encode(prompt, options), reader, options);
+    const { tokens, ...beginning } = this.#encode(prompt, options);
+    return this.#generation({ prompt: tokens, reader, beginning }, options);
   }
 
   /**
@@ -218,12 +265,10 @@ export class LanguageModel implements Disposable {
   chat(request: ChatRequest, options: GenerateOptions = {}): Generation<Part> {
     const { tokenizer, output } = this.chatFormat;
     const { tokens, start } = chatPrompt(this.chatFormat, request, options.now);
-    const split = { start, tools: request.tools };
-    return this.#generation(
-      tokens,
-      new AnswerReader(tokenizer, output, split, options.stop),
-      options,
-    );
+    const { tools = [] } = request;
+    const reader = new AnswerReader(tokenizer, output, { start, tools }, options.stop);
+    const beginning = { start, output, takesCalls: tools.length > 0 };
+    return this.#generation({ prompt: tokens, reader, beginning }, options);
   }
 
   /** How conversations are written and read. Throws a "model" error without a chat template. */
@@ -240,6 +285,25 @@ export class LanguageModel implements Disposable {
     const { source } = template;
     this.#chatFormat ??= { tokenizer, template, output: formatOf(source, tokenizer) };
     return this.#chatFormat;
+  }
+
+  /**
+   * The embedding of a text: a vector of length 1 in whose direction texts of like meaning lie.
+   * Texts that are asked for at once share the steps. Throws a "usage" error if there are fewer
+   * `dimensions` than asked for, or the signal's reason if it ends the work.
+   */
+  async embed(text: Prompt, options: EmbedOptions = {}): Promise<Float32Array> {
+    const { dimensions, signal } = options;
+    const closing = this.#open();
+    if (dimensions !== undefined) requireDimensions(this.config, dimensions);
+    const prompt =
+      typeof text === "string" ? encodeDocument(this.tokenizer, text) : [...text.tokens];
+    requirePrompt(this.engine, prompt);
+    const ending = AbortSignal.any([closing, ...(signal === undefined ? [] : [signal])]);
+    const vector = await this.engine.embed({ prompt, dimensions, signal: ending });
+    if (vector !== undefined) return vector;
+    signal?.throwIfAborted();
+    throw new UserError("failed", "the model was closed");
   }
 
   /** The logits behind the last of some tokens: [vocabularySize]. */
@@ -265,23 +329,35 @@ export class LanguageModel implements Disposable {
     this.close();
   }
 
-  #encode(prompt: Prompt, { raw = false, now }: GenerateOptions): readonly number[] {
-    if (typeof prompt !== "string") return prompt.tokens;
-    if (prompt === "") return [];
-    if (raw || this.template === undefined) return encodeRaw(this.tokenizer, prompt);
+  #encode(prompt: Prompt, { raw = false, now }: GenerateOptions): Encoded {
+    if (typeof prompt !== "string") return { tokens: prompt.tokens };
+    if (prompt === "") return { tokens: [] };
+    if (raw || this.template === undefined) return { tokens: encodeRaw(this.tokenizer, prompt) };
     const messages = [{ role: "user", content: prompt }];
-    return chatPrompt(this.chatFormat, { messages }, now).tokens;
+    const { output } = this.chatFormat;
+    return { ...chatPrompt(this.chatFormat, { messages }, now), output };
   }
 
   #generation<Piece>(
-    prompt: readonly number[],
-    reader: TokenReader<Piece>,
+    { prompt, reader, beginning }: Beginning<Piece>,
     options: GenerateOptions,
   ): Generation<Piece> {
+    const { format } = options;
+    const mask = format && (() => this.#maskOf(format, beginning));
     const open = () => this.#open();
     const { engine } = this;
     const tokenizer = this.#tokenizer;
-    return new Generation({ engine, tokenizer, prompt, reader, open }, options);
+    return new Generation({ engine, tokenizer, prompt, reader, mask, open }, options);
+  }
+
+  async #maskOf(
+    format: AnswerFormat,
+    { start, output, takesCalls = false }: Beginning<unknown>["beginning"],
+  ): Promise<TokenMask> {
+    const { tokenizer } = this;
+    this.#grammars ??= new Grammars(tokenizer);
+    const mask = await this.#grammars.compile(format);
+    return answerMask(mask, { tokenizer, format: output, start, takesCalls });
   }
 
   #open(): AbortSignal {

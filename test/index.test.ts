@@ -143,6 +143,44 @@ describe.skipIf(noGpu !== undefined)("a loaded model", () => {
     expect(await refusalOf("usage", () => model.generate("Hello", bad))).toBe(line);
   });
 
+  test("holds an answer to its format, thoughts and calls aside", async () => {
+    const grammar = 'root ::= ("yes" | "no") "!"';
+    const format = { type: "grammar", grammar } as const;
+    const { text } = await model.generate("Is water wet?", { ...greedy, format }).result();
+    expect(["yes!", "no!"]).toContain(text);
+    const raw = await model.generate("Well?", { ...greedy, raw: true, format }).result();
+    expect(["yes!", "no!"]).toContain(raw.text);
+    const schema = { type: "object", properties: { a: { type: "boolean" } }, required: ["a"] };
+    const shaped = { ...greedy, maxTokens: 16, format: { type: "schema", schema } } as const;
+    const messages = [{ role: "user", content: "Hello" }];
+    const tools = [{ type: "function", function: { name: "get_time" } }];
+    const answer = await model.chat({ messages, tools, thinking: "off" }, shaped).result();
+    expect([true, false]).toContain((JSON.parse(answer.text) as { a: boolean }).a);
+    const wrong = { ...greedy, format: { type: "grammar", grammar: "root ::= a" } } as const;
+    expect(await refusalOf("usage", () => model.generate("Hello", wrong).result())).toBe(
+      "grammar, line 1: there is no rule a",
+    );
+  });
+
+  test("embeds texts, side by side, each as it does alone", async () => {
+    const texts = ["Hello", "Tell me a story about a fox", "Hello"];
+    const [hello, story, again] = await Promise.all(texts.map((text) => model.embed(text)));
+    expect(hello).toHaveLength(256);
+    const dot = (a?: Float32Array, b?: Float32Array) =>
+      a?.reduce((sum, x, i) => sum + x * (b?.[i] ?? Number.NaN), 0);
+    expect(dot(hello, hello)).toBeCloseTo(1, 5);
+    expect(dot(hello, again)).toBeCloseTo(1, 3);
+    expect(dot(hello, story)).toBeLessThan(0.99);
+    const cut = await model.embed("Hello", { dimensions: 8 });
+    expect(dot(cut, cut)).toBeCloseTo(1, 5);
+    expect(await refusalOf("usage", () => model.embed(""))).toStartWith("the prompt is empty");
+    expect(await refusalOf("usage", () => model.embed("Hello", { dimensions: 257 }))).toBe(
+      "Spark Llama has embeddings of 256 dimensions, not 257; ask for up to 256",
+    );
+    const signal = AbortSignal.abort(new Error("no time"));
+    expect(model.embed("Hello", { signal })).rejects.toThrow("no time");
+  });
+
   test("works after a refusal as before", async () => {
     const before = model.logits([1, 2, 3]);
     await refusalOf("usage", () => model.logits([9999]));

@@ -18,7 +18,7 @@ export interface SoakReport {
   readonly broken: readonly string[];
   readonly firstTokenMs: readonly number[];
   readonly interTokenMs: readonly number[];
-  /** Of the process, in bytes: at the start of the second quarter and at the end. */
+  /** Of the process, in bytes: when it is warm (a quarter in, or five minutes), and at the end. */
   readonly rssBytes: readonly [number, number];
   readonly deviceBytes: readonly [number, number];
   readonly rssOverTime: readonly number[];
@@ -100,6 +100,20 @@ const tasks: readonly Task[] = [
     return settle(await soak.post("/v1/chat/completions", body));
   },
   async (soak, random) => {
+    const grammar = 'root ::= ("yes" | "no") "."';
+    return settle(await soak.post("/v1/chat/completions", chat(random, { grammar })));
+  },
+  async (soak, random) => {
+    const input = questions.slice(0, 1 + Math.floor(random() * questions.length));
+    const response = await soak.post("/v1/embeddings", { input });
+    if (response.status !== 200) return settle(response);
+    const { data } = (await response.json()) as { data: { embedding: number[] }[] };
+    const isWhole =
+      data.length === input.length && data.every((one) => one.embedding.length === 256);
+    if (!isWhole) throw new Error("embeddings are missing");
+    return "embedded";
+  },
+  async (soak, random) => {
     const controller = new AbortController();
     setTimeout(() => controller.abort(), random() * 800);
     try {
@@ -161,8 +175,8 @@ export async function soak(minutes: number, clientCount: number): Promise<SoakRe
     const run = new Soak(url);
     await ready(url);
     const end = performance.now() + minutes * 60_000;
-    const quarter = minutes * 15_000;
-    const early = Bun.sleep(quarter).then(() => memoryOf(child.pid, url));
+    const warm = Math.min(minutes * 15_000, 300_000);
+    const early = Bun.sleep(warm).then(() => memoryOf(child.pid, url));
     const sampler = setInterval(() => run.rssOverTime.push(rssOf(child.pid)), minutes * 5000);
     await Promise.all(
       Array.from({ length: clientCount }, (_unused, i) => client(run, end, seeded(i + 1))),

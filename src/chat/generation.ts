@@ -9,6 +9,9 @@ import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Answer } from "./answer.ts";
+import type { AnswerFormat } from "./shape/answer-shape.ts";
+import { MaskedSampler } from "./shape/masked-sampler.ts";
+import { isDeadEnd, type TokenMask } from "./shape/token-mask.ts";
 import type { TokenReader } from "./token-reader.ts";
 
 /** Text, or token ids as they are. */
@@ -21,6 +24,8 @@ export type GenerateOptions = { readonly [K in keyof Sampling]?: Sampling[K] | u
   readonly stop?: readonly string[] | undefined;
   /** Take the prompt as it is, without the chat template; special tokens in it count. */
   readonly raw?: boolean | undefined;
+  /** What the answer must look like. One that cannot be enforced is a "usage" error. */
+  readonly format?: AnswerFormat | undefined;
   /** Go on behind the tokens that usually end an answer. */
   readonly ignoreEos?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -46,6 +51,8 @@ export interface GenerationInput<Piece> {
   readonly tokenizer: Tokenizer | undefined;
   readonly prompt: readonly number[];
   readonly reader: TokenReader<Piece>;
+  /** Holds the answer to its format. */
+  readonly mask?: (() => Promise<TokenMask>) | undefined;
   /** Returns what is aborted if the model is closed meanwhile; throws if it is closed. */
   readonly open: () => AbortSignal;
 }
@@ -87,6 +94,15 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
   }
 
   async *#pieces(closing: AbortSignal): AsyncGenerator<Piece, void> {
+    const mask = await this.#input.mask?.();
+    try {
+      yield* this.#made(closing, mask);
+    } finally {
+      mask?.close();
+    }
+  }
+
+  async *#made(closing: AbortSignal, mask: TokenMask | undefined): AsyncGenerator<Piece, void> {
     const { engine, tokenizer, prompt, reader } = this.#input;
     const { ignoreEos = false, signal = closing } = this.#options;
     const started = performance.now();
@@ -94,9 +110,12 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
     let cachedTokens = 0;
     const tokens: number[] = [];
     const ends: ReadonlySet<number> = tokenizer?.endOfGeneration ?? new Set();
+    const sampler = new HostSampler(this.#sampling);
     await using loop = engine.generate({
       prompt,
-      sampler: new HostSampler(this.#sampling),
+      sampler: mask === undefined ? sampler : new MaskedSampler(sampler, mask),
+      // The next mask follows from the last token.
+      lockstep: mask !== undefined,
       maxTokens: this.#maxTokens(),
       endTokens: ignoreEos ? new Set() : ends,
       // Messages end with what ends an answer.
@@ -117,7 +136,9 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
         break;
       }
       tokens.push(next.value);
+      await mask?.accept(next.value);
       yield* reader.push(next.value);
+      if (mask !== undefined && isDeadEnd(mask)) break;
     }
     // Tokens are made ahead of their reader: not behind a stop string.
     await loop.return("stop");

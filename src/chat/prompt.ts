@@ -72,6 +72,13 @@ export function encodeRaw(tokenizer: Tokenizer, text: string): number[] {
   return withBos(tokenizer, tokenizer.encode(text, { special: true }));
 }
 
+/** The ids of a text to embed: special tokens in it are plain text. EOS if the file says so. */
+export function encodeDocument(tokenizer: Tokenizer, text: string): number[] {
+  const ids = withBos(tokenizer, tokenizer.encode(text));
+  const { addEos, eosId } = tokenizer;
+  return addEos && eosId !== undefined ? [...ids, eosId] : ids;
+}
+
 /** BOS if the file says so; a template may have written it already. */
 function withBos({ addBos, bosId }: Tokenizer, ids: number[]): number[] {
   return addBos && bosId !== undefined && ids[0] !== bosId ? [bosId, ...ids] : ids;

@@ -1,5 +1,6 @@
 /** `zinc chat`: a conversation in the terminal, or over a pipe with a message on each line. */
 import { UserError } from "../errors.ts";
+import { readFormat } from "./answer-format.ts";
 import { isCommand, runCommand } from "./chat/commands.ts";
 import { LineInput } from "./chat/line-input.ts";
 import { ChatSession } from "./chat/session.ts";
@@ -14,6 +15,7 @@ import {
   outputFlags,
   promptFlags,
   samplingFlags,
+  shapeFlags,
 } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { describeLoaded, generateOptions, loadModel } from "./model-options.ts";
@@ -52,6 +54,7 @@ export const chatCommand = command({
   flags: {
     ...modelFlags,
     ...chatFlags,
+    ...shapeFlags,
     template: promptFlags.template,
     ...samplingFlags,
     ...contextFlags,
@@ -61,7 +64,8 @@ export const chatCommand = command({
   remedy: "say it in the conversation, or pipe it in",
   async run(values) {
     setQuiet(values.quiet === true);
-    const generate = { ...generateOptions(values), now: clock() };
+    const format = await readFormat(values);
+    const generate = { ...generateOptions(values), format, now: clock() };
     const tools = values.tools === undefined ? [] : await readTools(values.tools);
     using model = await loadModel(values, { checkpoints: checkpointCount });
     const { system, think: thinking } = values;

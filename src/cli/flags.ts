@@ -86,6 +86,15 @@ export const chatFlags = {
   }),
 } as const;
 
+/** What an answer must look like. */
+export const shapeFlags = {
+  grammar: text("gbnf", "hold the answer to a grammar in GBNF (default none)"),
+  grammarFile: text("file", "the same from a file (default none)", { completes: "files" }),
+  jsonSchema: text("json", "the same for a JSON schema, or a file of one (default none)", {
+    completes: "files",
+  }),
+} as const;
+
 export const outputFlags = {
   json: toggle("print one JSON object instead of text"),
   quiet: toggle("nothing on stderr but errors", { alias: "q" }),

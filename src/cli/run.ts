@@ -8,6 +8,7 @@ import type {
   Prompt,
 } from "../index.ts";
 import { UserError } from "../errors.ts";
+import { readFormat } from "./answer-format.ts";
 import { AnswerPrinter } from "./answer-printer.ts";
 import { command } from "./command.ts";
 import { clock } from "./clock.ts";
@@ -21,6 +22,7 @@ import {
   outputFlags,
   promptFlags,
   samplingFlags,
+  shapeFlags,
 } from "./flags.ts";
 import { readStdin } from "./input.ts";
 import { runExitCodes } from "./manual.ts";
@@ -35,6 +37,7 @@ const flags = {
   ...modelFlags,
   ...promptFlags,
   ...chatFlags,
+  ...shapeFlags,
   ...samplingFlags,
   ...contextFlags,
   ...deviceFlags,
@@ -58,6 +61,7 @@ export const runCommand = command({
     'zinc -m qwen3.5-2b --prompt "Hello" --temp 0': "the same answer each time",
     'zinc -p "Sum this up." < report.txt': "a question about a text",
     'zinc -m model.gguf --raw -p "def fib(n):" -n 64': "go on with a text, without a template",
+    'zinc -p "Your move?" --grammar-file moves.gbnf': "an answer of a given form",
     "zinc -p Hello --json | jq .timings": "one JSON object instead of text",
   },
   environment: { ...modelEnvironment, ZINC_NOW: "the time that templates are told; default now" },
@@ -66,8 +70,9 @@ export const runCommand = command({
   remedy: 'put a prompt behind --prompt, as in --prompt "Hello", and a command in front',
   async run(values) {
     setQuiet(values.quiet === true);
-    const options = { ...generateOptions(values), signal: stopSignal, now: clock() };
     const prompt = await readPrompt(values);
+    const format = await readFormat(values);
+    const options = { ...generateOptions(values), format, signal: stopSignal, now: clock() };
     const tools = values.tools === undefined ? undefined : await readTools(values.tools);
     using model = await loadModel(values);
     const generation = begin(model, prompt, values, tools, options);

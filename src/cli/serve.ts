@@ -2,9 +2,11 @@
 import { isLoopbackName } from "../server/access.ts";
 import { EngineHost } from "../server/engine-host.ts";
 import type { LogEntry } from "../server/exchange.ts";
+import type { ModelFacts } from "../server/protocol.ts";
 import { Metrics } from "../server/metrics.ts";
 import { Server } from "../server/server.ts";
 import { Service } from "../server/service.ts";
+import type { OfferedModel, Shelf } from "../server/shelf.ts";
 import { connectWorker } from "../server/worker-port.ts";
 import { UserError } from "../errors.ts";
 import { formatBytes } from "../math.ts";
@@ -23,6 +25,7 @@ import {
 import { readTextFile } from "./input.ts";
 import { runExitCodes } from "./manual.ts";
 import { chooseModel, nameOfModel } from "./model-choice.ts";
+import { modelShelf } from "./model-shelf.ts";
 import { note, printError, setQuiet, warn } from "./output.ts";
 import { Progress } from "./progress.ts";
 import { signalExitCode, stopGently, stopSignal } from "./signals.ts";
@@ -41,7 +44,11 @@ const flags = {
   }),
   cors: texts("origin", "let pages of this origin use the API, * of all; may be repeated"),
   alias: text("name", "the model's name in the API (default that of model or file)"),
-  strictModel: toggle("refuse requests that name another model"),
+  strictModel: toggle("refuse requests that name a model which is not offered"),
+  singleModel: toggle("offer this model alone, not the others that are installed"),
+  idleUnload: number("s", "unload the model after so many idle seconds (default never)", {
+    above: 0,
+  }),
   parallel: integer("n", "requests that are answered side by side (default 8)", {
     min: 1,
     max: 256,
@@ -78,6 +85,9 @@ export const serveCommand = command({
     Answers requests in the APIs of OpenAI, Anthropic and Ollama, many at once, and shows a page
     to talk to the model. It listens to this machine alone, unless --host says otherwise.
 
+    A request that names another installed model gets it: the one before is unloaded first, and
+    requests wait meanwhile. --template is about the model that the server starts with.
+
     On Ctrl+C or SIGTERM it answers those who are there and ends; a second signal ends it at
     once.
   `,
@@ -97,8 +107,10 @@ export const serveCommand = command({
     const lost = Promise.withResolvers<never>();
     lost.promise.catch(() => {});
     const path = chooseModel(values.model);
-    const engine = await startEngine(path, values, lost.reject);
-    const server = new Server(createService(nameOfModel(path), values, engine), {
+    const main = { id: values.alias ?? nameOfModel(path), path };
+    const shelf = modelShelf(main, values.singleModel === true);
+    const engine = await startEngine(main, values, lost.reject);
+    const server = new Server(createService(shelf, values, engine), {
       hostname,
       port,
       access: { keys, origins: values.cors ?? [] },
@@ -124,23 +136,26 @@ export const serveCommand = command({
 });
 
 async function startEngine(
-  path: string | undefined,
+  main: OfferedModel,
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
   const { device, ctx, deterministic, template } = values;
   return new EngineHost({
+    main,
     model: {
-      path,
+      path: main.path,
       device,
       contextTokens: ctx,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
       template: template === undefined ? undefined : await readTextFile(template),
     },
+    idleMs: values.idleUnload === undefined ? undefined : values.idleUnload * 1000,
     queueMax: values.queue ?? usualQueue,
     connect: connectWorker,
-    onWarning: warn,
+    onWarning: once(warn),
+    onLoaded: describe,
     onLost(message) {
       printError(message);
       if (values.exitOnDeviceLoss === true) giveUp(new UserError("failed", message));
@@ -149,9 +164,9 @@ async function startEngine(
   });
 }
 
-function createService(name: string, values: ServeValues, engine: EngineHost): Service {
+function createService(shelf: Shelf, values: ServeValues, engine: EngineHost): Service {
   return new Service(engine, new Metrics(engine), {
-    modelId: values.alias ?? name,
+    shelf,
     strictModel: values.strictModel === true,
     timeoutMs: (values.timeout ?? usualTimeoutS) * 1000,
     sampling: {
@@ -205,15 +220,28 @@ async function announce(engine: EngineHost): Promise<void> {
   using progress = new Progress("loading");
   const timer = setInterval(() => progress.step(Math.round(engine.progress * 100), 100, "%"), 200);
   try {
-    const { name, deviceName, deviceBytes, contextTokens, loadMs } = await engine.loaded;
+    const facts = await engine.loaded;
     progress.clear();
-    note(
-      `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
-        `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
-    );
+    describe(facts);
   } finally {
     clearInterval(timer);
   }
+}
+
+function describe({ name, deviceName, deviceBytes, contextTokens, loadMs }: ModelFacts): void {
+  note(
+    `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
+      `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
+  );
+}
+
+/** What every load warns of is said the first time. */
+function once(tell: (message: string) => void): (message: string) => void {
+  const told = new Set<string>();
+  return (message) => {
+    if (!told.has(message)) tell(message);
+    told.add(message);
+  };
 }
 
 function signalled(): Promise<void> {
@@ -224,7 +252,7 @@ function signalled(): Promise<void> {
 }
 
 /** What monitors ask all the time is not worth a line, unless it fails. */
-const silentRoutes = ["/health", "/metrics", "page"];
+const silentRoutes = ["/health", "/live", "/metrics", "page"];
 
 function writeLog(entry: LogEntry, format: "text" | "json"): void {
   if (entry.status < 400 && silentRoutes.includes(entry.route)) return;

@@ -10,12 +10,15 @@ import { uploadWeights, type UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
-import type { FinishReason, GenerationRequest } from "./generation.ts";
+import { EmbeddingPool } from "./embedding.ts";
+import type { EmbeddingRequest, FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
+import { HostSampler } from "./sampler.ts";
+import { defaultSampling } from "./sampling.ts";
 import { Scheduler, type SchedulerStats } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
 import { TokenLoop } from "./token-loop.ts";
@@ -126,6 +129,32 @@ export class Engine {
    */
   generate(request: GenerationRequest): AsyncGenerator<number, FinishReason> {
     return this.#loop.generate(request);
+  }
+
+  /**
+   * The embedding of a text: what the model makes of it, pooled as the file says and of length 1.
+   * Undefined if the signal ends it. Throws a "usage" error for a model that gives none.
+   */
+  async embed({ dimensions, ...request }: EmbeddingRequest): Promise<Float32Array | undefined> {
+    const { pooling, width, name } = this.model.config;
+    if (pooling === "rank") {
+      throw new UserError("usage", `${name} ranks texts and gives no embeddings`);
+    }
+    const pool = new EmbeddingPool(pooling, width);
+    const tokens = this.generate({
+      ...request,
+      // The token that follows comes with the last row, and nobody asks for it.
+      sampler: new HostSampler({ ...defaultSampling, temperature: 0 }),
+      maxTokens: 1,
+      endTokens: new Set(),
+      reuses: pooling === "last",
+      onHidden: (position, rows) => pool.add(position, rows),
+    });
+    for (;;) {
+      const next = await tokens.next();
+      if (next.done !== true) continue;
+      return next.value === "cancelled" ? undefined : pool.vector(dimensions);
+    }
   }
 
   /** Forgets what it remembers of texts that are complete. */

@@ -1,4 +1,4 @@
-/** What a text is asked for with, and how it can end. */
+/** What a text or an embedding is asked for with, and how it can end. */
 import type { Sampler } from "./sampler.ts";
 
 export type FinishReason = "stop" | "length" | "cancelled";
@@ -22,8 +22,24 @@ export interface GenerationRequest {
    * with a grammar. Else tokens may be made ahead of their reader.
    */
   readonly lockstep?: boolean | undefined;
+  /**
+   * Called with what the model makes of the prompt, row by row behind the last norm: [rows, width]
+   * from a position on, valid during the call. What the cache holds does not come, unless `reuses`
+   * is false; a position comes again if the text had to give its place up.
+   */
+  readonly onHidden?: ((position: number, rows: Float32Array) => void) | undefined;
+  /** Whether what the cache holds of the prompt is used; true by default. */
+  readonly reuses?: boolean | undefined;
   /** Called when the first rows are computed; so many tokens of the prompt the cache held. */
   readonly onBegin?: ((cachedTokens: number) => void) | undefined;
   /** Called when the prompt is in the cache and the first token is known. */
   readonly onPrefill?: (() => void) | undefined;
+}
+
+export interface EmbeddingRequest extends Pick<
+  GenerationRequest,
+  "prompt" | "client" | "signal" | "onBegin"
+> {
+  /** The first so many; all by default. */
+  readonly dimensions?: number | undefined;
 }

@@ -52,9 +52,10 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
     const read = [
       { label: "logits", byteSize: logitsBytes },
+      { label: "hidden states", byteSize: rowCapacity * model.config.width * 4 },
       ...inFlight("tokens", outputCapacity * 4),
     ];
-    const [readback, ...tokens] = allocate("readback", read, "logits and tokens");
+    const [readback, hidden, ...tokens] = allocate("readback", read, "logits and tokens");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
     const layerCount = model.cache.layers.length;
     const attentionParts = present(named.get("attention parts"));
@@ -84,6 +85,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       logits: present(named.get("logits")),
       attentionParts,
       readback: present(readback),
+      hidden: present(hidden),
       contextTokens,
       sequenceCapacity,
     };

@@ -67,10 +67,16 @@ export class PagedCache {
 
   /**
    * Lets a sequence in with what the tree knows of its tokens, if all of them fit and leave
-   * `reserve` blocks. The last token is always computed: its logits are wanted.
+   * `reserve` blocks. The last token is always computed: its logits are wanted. Unless it borrows,
+   * all of them are.
    */
-  enter(slot: number, tokens: readonly number[], reserve: number): Residence | undefined {
-    const residence = new Residence(slot);
+  enter(
+    slot: number,
+    tokens: readonly number[],
+    reserve: number,
+    borrows = true,
+  ): Residence | undefined {
+    const residence = new Residence(slot, borrows);
     for (const withTail of [true, false]) {
       this.#borrow(residence, tokens, withTail);
       const missing = ceilDiv(tokens.length, blockTokens) - residence.path.length;
@@ -222,6 +228,7 @@ export class PagedCache {
 
   #borrow(residence: Residence, tokens: readonly number[], withTail: boolean): void {
     this.#giveBack(residence);
+    if (!residence.borrows) return;
     const limit = tokens.length - 1;
     const { path, tail } = this.#isRecurrent
       ? this.#tree.matchCheckpoint(tokens, limit, withTail)

@@ -40,6 +40,8 @@ export interface MemoryPlan {
 export interface PlanWishes {
   /** Of one text; the longest that fits by default, up to the model's own. */
   readonly contextTokens?: number | undefined;
+  /** No longer than this, where the longest that fits is taken. */
+  readonly contextTokensMax?: number | undefined;
   /** Of all texts together; a context, or so much that all have a moderate one, if that fits. */
   readonly cacheTokens?: number | undefined;
   /** Texts that are made side by side, at most; 1 by default. */
@@ -85,9 +87,10 @@ export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}
   const { stateBytes } = states;
   const perToken = cacheBytesPerToken(model);
   const fitting = fittingTokens(model, freeBytes - weightBytes - activationBytes - stateBytes);
-  const wanted = contextTokens ?? Math.min(config.contextLength, Math.max(fitting, 0));
+  const longest = Math.min(config.contextLength, wishes.contextTokensMax ?? config.contextLength);
+  const wanted = contextTokens ?? Math.min(longest, Math.max(fitting, 0));
   const granted = roundUp(wanted, blockTokens);
-  const least = Math.min(contextTokensMin, config.contextLength);
+  const least = Math.min(contextTokensMin, longest);
   if (granted > fitting || (contextTokens === undefined && wanted < least)) {
     throw doesNotFit(model, device, {
       weightBytes,

@@ -2,7 +2,7 @@
 import { invariant } from "../errors.ts";
 import { sample } from "../kernels/sample.ts";
 import type { Model } from "../model/model.ts";
-import type { BufferSlice } from "../vulkan/buffer.ts";
+import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
@@ -35,6 +35,8 @@ export interface PassMemory {
   readonly attentionParts: BufferSlice;
   /** Where the host reads the logits. */
   readonly readback: BufferSlice;
+  /** Where the host reads hidden states: [rowCapacity, width] of the largest step. */
+  readonly hidden: BufferSlice;
   readonly contextTokens: number;
   readonly sequenceCapacity: number;
 }
@@ -47,6 +49,8 @@ export interface PassKey {
   readonly outputCapacity: number;
   /** The device chooses the tokens; else the logits are the host's to read. */
   readonly samples: boolean;
+  /** The hidden states of all rows are the host's to read. */
+  readonly hidden: boolean;
 }
 
 export interface RecordedPass {
@@ -84,8 +88,8 @@ export class Programs {
 
   /** The pass for up to `rowCapacity` rows, of which up to `outputCapacity` give logits. */
   get(key: PassKey): RecordedPass {
-    const { flight, rowCapacity, outputCapacity, samples } = key;
-    const name = `${flight} ${rowCapacity} ${outputCapacity} ${samples}`;
+    const { flight, rowCapacity, outputCapacity, samples, hidden } = key;
+    const name = `${flight} ${rowCapacity} ${outputCapacity} ${samples} ${hidden}`;
     const known = this.#recorded.get(name);
     if (known !== undefined) return known;
     const pass = this.#record(key);
@@ -107,7 +111,7 @@ export class Programs {
     this.#recorded.clear();
   }
 
-  #record({ flight, rowCapacity, outputCapacity, samples }: PassKey): RecordedPass {
+  #record({ flight, rowCapacity, outputCapacity, samples, hidden }: PassKey): RecordedPass {
     const { device, pipelines } = this.#gpu;
     const { deterministic, profile } = this.#options;
     const { logits, readback, flights, samplingScratch: scratch, ...memory } = this.#memory;
@@ -120,6 +124,7 @@ export class Programs {
     const logitsBytes = outputCapacity * this.#model.config.vocabularySize * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
+    const hiddenBytes = rowCapacity * this.#model.config.width * 4;
     const context = { program, pipelines, capabilities: device.capabilities };
     this.#model.record(context, {
       ...memory,
@@ -128,6 +133,7 @@ export class Programs {
       outputCapacity,
       deterministic,
       logits: written,
+      hidden: hidden ? subslice(memory.hidden, 0, hiddenBytes) : undefined,
     });
     if (samples) {
       const { vocabularySize: vocabulary } = this.#model.config;

@@ -4,6 +4,8 @@ import type { PrefixNode, PrefixTail } from "./prefix-tree.ts";
 export class Residence {
   /** Its row in the block tables, and of the recurrent state. */
   readonly slot: number;
+  /** It borrows what the prefix tree knows. */
+  readonly borrows: boolean;
   /** In the order of positions. */
   readonly blocks: number[] = [];
   /** Its blocks that are in the prefix tree: the first ones. */
@@ -23,8 +25,9 @@ export class Residence {
   /** Nodes that got a checkpoint from here, the oldest first. */
   made: PrefixNode[] = [];
 
-  constructor(slot: number) {
+  constructor(slot: number, borrows: boolean) {
     this.slot = slot;
+    this.borrows = borrows;
   }
 }
 

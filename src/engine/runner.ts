@@ -13,7 +13,13 @@ import { CacheCopier } from "./cache-copier.ts";
 import type { EngineMemory } from "./memory.ts";
 import type { TableChange } from "./paged-cache.ts";
 import { cacheBlockCount, type MemoryPlan } from "./plan.ts";
-import { bucketOf, Programs, type ProgramOptions, type RecordedPass } from "./programs.ts";
+import {
+  bucketOf,
+  Programs,
+  type PassKey,
+  type ProgramOptions,
+  type RecordedPass,
+} from "./programs.ts";
 import type { StepWork } from "./step-plan.ts";
 
 /** What a step cost. */
@@ -58,11 +64,13 @@ export class Runner {
   readonly #gpu: Gpu;
   readonly #plan: MemoryPlan;
   readonly #vocabularySize: number;
+  readonly #width: number;
   readonly #programs: Programs;
   readonly #copier: CacheCopier;
   readonly #shape: StepShape;
   readonly #flights: readonly FlightView[];
   readonly #logits: Float32Array;
+  readonly #hidden: Float32Array;
   /** Of `#flights`, the one that the next step takes. */
   #next = 0;
   #lastPass: RecordedPass | undefined;
@@ -78,6 +86,7 @@ export class Runner {
     this.#gpu = gpu;
     this.#plan = plan;
     this.#vocabularySize = model.config.vocabularySize;
+    this.#width = model.config.width;
     this.#programs = new Programs(gpu, model, memory, options);
     const { cacheTokens, sequenceCapacity, checkpointCapacity = 0 } = plan;
     const blockCount = cacheBlockCount(cacheTokens);
@@ -91,8 +100,8 @@ export class Runner {
       tables: [],
       submission: 0,
     }));
-    const logits = hostBytes(memory.readback);
-    this.#logits = new Float32Array(logits.buffer, logits.byteOffset, logits.byteLength / 4);
+    this.#logits = floats(memory.readback);
+    this.#hidden = floats(memory.hidden);
   }
 
   /** Whether the device can choose tokens of this vocabulary. */
@@ -101,13 +110,15 @@ export class Runner {
   }
 
   /**
-   * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
-   * is when the host began to work on it.
+   * Submits a step. With `samplings`, one for each output, the device chooses the tokens; with
+   * `hidden`, the hidden states of its rows can be read. `started` is when the host began to work
+   * on it.
    */
   launch(
     { copies, tables, rows, outputRows }: StepWork,
     samplings?: readonly OutputSampling[],
     started = performance.now(),
+    hidden = false,
   ): Flight {
     const { timeline } = this.#gpu;
     const index = this.#next;
@@ -115,7 +126,8 @@ export class Runner {
     invariant(view !== undefined, `flight ${index}`);
     this.#next = (index + 1) % this.#flights.length;
     for (const { tables: unseen } of this.#flights) unseen.push(...tables);
-    const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
+    const samples = samplings !== undefined;
+    const pass = this.#passFor(index, rows.length, outputRows.length, { samples, hidden });
     timeline.wait(view.submission);
     if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
     const copySubmits = this.#copier.submit(copies);
@@ -168,6 +180,11 @@ export class Runner {
     return this.#logits.subarray(0, outputs * this.#vocabularySize);
   }
 
+  /** Hidden states of a step that landed: [rows, width], valid until the next step. */
+  hiddenOf({ rows }: Flight): Float32Array {
+    return this.#hidden.subarray(0, rows * this.#width);
+  }
+
   /** A step from its beginning to its end: the logits of its outputs. */
   run(work: StepWork, started = performance.now()): Float32Array {
     const flight = this.launch(work, undefined, started);
@@ -189,11 +206,21 @@ export class Runner {
     this.#copier.free();
   }
 
-  #passFor(flight: number, rows: number, outputs: number, samples: boolean): RecordedPass {
+  #passFor(
+    flight: number,
+    rows: number,
+    outputs: number,
+    wishes: Pick<PassKey, "samples" | "hidden">,
+  ): RecordedPass {
     const outputCapacity =
       outputs <= 1 ? outputs : Math.min(bucketOf(outputs), this.#plan.outputCapacity);
-    return this.#programs.get({ flight, rowCapacity: bucketOf(rows), outputCapacity, samples });
+    return this.#programs.get({ flight, rowCapacity: bucketOf(rows), outputCapacity, ...wishes });
   }
+}
+
+function floats(slice: BufferSlice): Float32Array {
+  const bytes = hostBytes(slice);
+  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
 }
 
 function words(slice: BufferSlice): Uint32Array {

@@ -238,7 +238,8 @@ export class Scheduler {
       const ready = [...this.#waiting.values()].filter(isReady);
       const stream = this.#order.nextWaiting(ready, this.#running.values());
       if (stream === undefined) return;
-      stream.residence = this.#cache.enter(slot, stream.tokens, this.#reservedBlocks());
+      const { tokens, reuses } = stream;
+      stream.residence = this.#cache.enter(slot, tokens, this.#reservedBlocks(), reuses);
       if (stream.residence === undefined) return;
       this.#order.countAdmission();
       this.#freeSlots.pop();
@@ -297,7 +298,8 @@ export class Scheduler {
   }
 
   /** Whether another text computes in this very step what this one needs next, and shares it. */
-  #isBeingComputed({ tokens }: TokenStream, { path }: Residence): boolean {
+  #isBeingComputed({ tokens }: TokenStream, { path, borrows }: Residence): boolean {
+    if (!borrows) return false;
     const from = path.length * blockTokens;
     return [...this.#shares.values()].some(({ stream, residence, position }) => {
       if (residence.path.length !== path.length || residence.path.at(-1) !== path.at(-1)) {

@@ -33,6 +33,8 @@ interface LoopFlight {
   readonly budget: RowBudget;
   /** The device chooses its tokens; else the host must, before anything follows. */
   readonly samples: boolean;
+  /** Somebody reads the hidden states of its rows. */
+  readonly hidden: boolean;
 }
 
 const givenUp: DeviceSampling = { biasCount: 0, next: () => greedySampling };
@@ -51,12 +53,13 @@ export class TokenLoop {
 
   /** Yields the tokens behind the prompt as they are made and returns why the text ended. */
   async *generate(request: GenerationRequest): AsyncGenerator<number, FinishReason> {
-    const { prompt, maxTokens, sampler, signal, client, boundaries, lockstep = false } = request;
+    const { prompt, maxTokens, sampler, signal, lockstep = false } = request;
+    const { client, boundaries, reuses } = request;
     const { scheduler } = this.#parts;
     if (maxTokens === 0) return "length";
     if (signal?.aborted === true) return "cancelled";
     sampler.prime(prompt);
-    const id = scheduler.submit({ prompt, maxTokens, client, boundaries });
+    const id = scheduler.submit({ prompt, maxTokens, client, boundaries, reuses });
     const ticket = new Ticket(request);
     this.#open.set(id, ticket);
     const cancel = () => this.#cancel(id);
@@ -116,7 +119,9 @@ export class TokenLoop {
 
   /** Whether what the next step reads will be on the device when its turn comes. */
   #canFollow(): boolean {
-    return this.#flights.every(({ plan, samples }) => samples || plan.outputRows.length === 0);
+    return this.#flights.every(
+      ({ plan, samples, hidden }) => !hidden && (samples || plan.outputRows.length === 0),
+    );
   }
 
   #launch(): boolean {
@@ -127,17 +132,19 @@ export class TokenLoop {
     if (plan === undefined) return false;
     this.#begin(plan);
     const samplings = this.#samplingsOf(plan);
-    const flight = runner.launch(plan, samplings, started);
-    this.#flights.push({ plan, flight, budget, samples: samplings !== undefined });
+    const hidden = plan.runs.some(({ id }) => this.#open.get(id)?.request.onHidden !== undefined);
+    const flight = runner.launch(plan, samplings, started, hidden);
+    this.#flights.push({ plan, flight, budget, samples: samplings !== undefined, hidden });
     return true;
   }
 
-  #land({ plan, flight, budget, samples }: LoopFlight): void {
+  #land({ plan, flight, budget, samples, hidden }: LoopFlight): void {
     const { scheduler, runner } = this.#parts;
     runner.land(flight);
     const { lastStep } = runner;
     invariant(lastStep !== undefined, "a step that landed");
     const started = performance.now();
+    if (hidden) this.#showHidden(plan, runner.hiddenOf(flight));
     const outcomes = samples
       ? this.#outcomes(plan, runner.tokensOf(flight))
       : this.#sample(plan, runner.logitsOf(flight));
@@ -164,6 +171,14 @@ export class TokenLoop {
     }
     const biasCount = samplings.reduce((sum, { biasCount: count }) => sum + count, 0);
     return biasCount > biasesMax ? undefined : samplings.map((sampling) => sampling.next());
+  }
+
+  #showHidden({ runs, rows }: StepPlan, hidden: Float32Array): void {
+    const width = hidden.length / rows.length;
+    for (const { id, position, firstRow, rowCount } of runs) {
+      const shown = hidden.subarray(firstRow * width, (firstRow + rowCount) * width);
+      this.#open.get(id)?.request.onHidden?.(position, shown);
+    }
   }
 
   #outcomes({ runs }: StepPlan, tokens: Uint32Array): Outcome[] {

@@ -12,6 +12,8 @@ export interface TokenRequest {
   readonly client?: string | undefined;
   /** Positions at which messages end: likely ends of prefixes that others share. */
   readonly boundaries?: readonly number[] | undefined;
+  /** Whether what the cache holds of the prompt is used; true by default. */
+  readonly reuses?: boolean | undefined;
 }
 
 export class TokenStream {
@@ -20,6 +22,7 @@ export class TokenStream {
   readonly client: string;
   readonly promptLength: number;
   readonly maxTokens: number;
+  readonly reuses: boolean;
   /** All that are known. */
   readonly tokens: number[];
   /** Steps under way whose ids are not known yet. */
@@ -37,11 +40,12 @@ export class TokenStream {
 
   /** Checkpoints come every `interval` tokens and at boundaries; never if it is infinite. */
   constructor(id: number, request: TokenRequest, interval: number) {
-    const { prompt, maxTokens, client = "", boundaries = [] } = request;
+    const { prompt, maxTokens, client = "", boundaries = [], reuses = true } = request;
     this.id = id;
     this.client = client;
     this.promptLength = prompt.length;
     this.maxTokens = maxTokens;
+    this.reuses = reuses;
     this.tokens = [...prompt];
     this.#interval = interval;
     this.#checkpoints = Number.isFinite(interval)

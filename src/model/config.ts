@@ -17,7 +17,15 @@ export interface ModelConfig {
   readonly contextLength: number;
   readonly width: number;
   readonly vocabularySize: number;
+  /** How hidden states become an embedding; "rank" is for models that give none. */
+  readonly pooling: Pooling | "rank";
 }
+
+/** The mean of all tokens, or the first or last of them. */
+export type Pooling = "mean" | "first" | "last";
+
+/** By the numbers of `pooling_type`; a model that was made to write knows most at its end. */
+const poolings = ["last", "mean", "first", "last", "rank"] as const;
 
 /** No model is near these; a file that exceeds one is damaged or hostile. */
 const limits = {
@@ -120,6 +128,7 @@ export class ConfigReader {
       contextLength: this.count("context_length", limits.context),
       width: this.count("embedding_length", limits.width),
       vocabularySize: this.#vocabularySize(),
+      pooling: poolings[this.optionalCount("pooling_type", poolings.length - 1)] ?? "last",
     };
   }
 

@@ -107,6 +107,7 @@ export abstract class Decoder implements Model {
       ...scratch,
     };
     this.workspace = Math.max(
+      width,
       gatedProductFloats(width, feedForward),
       ...attentions.map(attentionFloats),
       mixture === undefined ? 0 : mixtureFloats(width, mixture),

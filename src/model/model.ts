@@ -49,6 +49,8 @@ export interface Pass {
   readonly tables: Readonly<Record<string, BufferSlice>>;
   /** [outputCapacity, vocabularySize] floats, written. */
   readonly logits: BufferSlice;
+  /** [rowCapacity, width] floats, written: all rows behind the last norm, where they are wanted. */
+  readonly hidden?: BufferSlice | undefined;
   /**
    * Zeroed room for what the workgroups of attention leave unfinished. Its last four bytes are a
    * counter, which other kernels may use in their turn (`counterOf`).

@@ -5,7 +5,7 @@ import { normedProducts } from "../kernels/normed-products.ts";
 import { rmsNorm } from "../kernels/rms-norm.ts";
 import { softCap } from "../kernels/soft-cap.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
-import { subslice } from "../vulkan/buffer.ts";
+import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { scratchSlice, type Pass } from "./model.ts";
 import type { Weights } from "./weights.ts";
 
@@ -36,6 +36,18 @@ export interface OutputHeadUse {
   readonly cap?: number | undefined;
 }
 
+/** hidden = norm(x), of all rows, if the pass wants them: what embeddings are made of. */
+export function hiddenStates(
+  context: KernelContext,
+  { step, rowCapacity, workspace, hidden }: Pass,
+  { x, norm, epsilon }: { x: BufferSlice; norm: Vector; epsilon: number },
+): void {
+  if (hidden === undefined) return;
+  const y = subslice(workspace, 0, rowCapacity * norm.length * 4);
+  rmsNorm(context, { x, weight: norm, y, epsilon, step, rowCapacity });
+  context.program.copy(y, hidden);
+}
+
 /** logits = Output · norm(x), of the rows whose logits are wanted. */
 export function outputHead(
   context: KernelContext,
@@ -43,9 +55,10 @@ export function outputHead(
   { head, epsilon, factor = 1, cap }: OutputHeadUse,
 ): void {
   const { step, outputCapacity, logits, workspace, deterministic } = pass;
-  if (outputCapacity === 0) return;
   const { norm, output: w } = head;
   const x = scratchSlice(pass, "x");
+  hiddenStates(context, pass, { x, norm, epsilon });
+  if (outputCapacity === 0) return;
   const rows = { step, rowCapacity: outputCapacity };
   if (factor === 1) {
     const products = [{ w, y: logits }];

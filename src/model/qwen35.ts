@@ -39,6 +39,7 @@ import {
   type FeedForward,
   type Layer,
 } from "./qwen35/layer.ts";
+import { hiddenStates } from "./output-head.ts";
 import { readLayerKinds, readShape, type Shape } from "./qwen35/shape.ts";
 import { readRope, type Rope } from "./rope.ts";
 import { Weights } from "./weights.ts";
@@ -113,6 +114,7 @@ export class Qwen35 implements Model {
     this.attentions = [attentionShape];
     this.scratch = scratchFloats(this.#shape);
     this.workspace = Math.max(
+      width,
       normedProductsFloats(width),
       attentionFloats(attentionShape),
       typeof feedForward === "number"
@@ -132,6 +134,7 @@ export class Qwen35 implements Model {
       else this.#recall(context, pass, mixerNorm, mixer);
       this.#feedForward(context, pass, feedForwardNorm, feedForward);
     }
+    hiddenStates(context, pass, { x: s.x, norm: this.#outputNorm, epsilon });
     if (outputCapacity === 0) return;
     normedProducts(context, {
       x: s.x,

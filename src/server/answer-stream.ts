@@ -5,15 +5,16 @@ import { chatPrompt, type ChatFormat, type ChatRequest } from "../chat/chat-prom
 import type { AnswerStart } from "../chat/output/answer-start.ts";
 import { formatOf } from "../chat/output/format.ts";
 import { encodeRaw } from "../chat/prompt.ts";
+import { answerMask } from "../chat/shape/answer-mask.ts";
 import { callClosing, callOpening, canForceCalls } from "../chat/shape/forced-call.ts";
+import type { TokenMask } from "../chat/shape/token-mask.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { completeSampling, type Sampling } from "../engine/sampling.ts";
 import { UserError } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { gated } from "./gated-mask.ts";
 import { Refusal } from "./problem.ts";
 import type { Finish, LogprobEntry, Piece, TokenLogprob, Work } from "./protocol.ts";
-import type { MadeToken, ScoredToken, TokenMask, TokenSource } from "./token-source.ts";
+import type { MadeToken, ScoredToken, TokenSource } from "./token-source.ts";
 
 /** Of a text that nothing is looked for in. */
 const plainFormat = formatOf("");
@@ -54,8 +55,7 @@ export class AnswerStream {
     const { start } = encoded;
     const isCall = work.shape?.type === "call";
     this.#frame = isCall ? callFrame(model, start) : noFrame;
-    const isGated = mask !== undefined && !isCall;
-    this.#mask = isGated ? gated(mask, model.tokenizer, start, model.chat?.output) : mask;
+    this.#mask = mask === undefined || isCall ? mask : wholeMask(mask, model, work, start);
     const tokens = [...encoded.tokens, ...this.#frame.before];
     requirePrompt(model, tokens, work.prompt.type === "chat" ? "messages" : "prompt");
     this.#prompt = tokens;
@@ -163,6 +163,16 @@ export class AnswerStream {
   }
 }
 
+function wholeMask(
+  mask: TokenMask,
+  { tokenizer, chat }: ServedModel,
+  { prompt }: Work,
+  start: AnswerStart | undefined,
+): TokenMask {
+  const takesCalls = prompt.type === "chat" && prompt.calls;
+  return answerMask(mask, { tokenizer, format: chat?.output, start, takesCalls });
+}
+
 const noFrame = { before: [], behind: [] };
 
 /** Throws a `Refusal` for a model of which it is not known how it writes calls. */
@@ -234,7 +244,8 @@ export function refusing<T>(request: ChatRequest, use: (request: ChatRequest) =>
   }
 }
 
-function requirePrompt(model: ServedModel, tokens: readonly number[], param: string): void {
+/** Throws a `Refusal` for tokens that are none, foreign or too many. */
+export function requirePrompt(model: ServedModel, tokens: readonly number[], param: string): void {
   requireTokens(model, tokens, param);
   const { contextTokens } = model;
   if (tokens.length === 0) {

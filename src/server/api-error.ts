@@ -2,6 +2,7 @@
 import { InvariantError, UserError } from "../errors.ts";
 import { Refusal } from "./problem.ts";
 import type { Problem } from "./protocol.ts";
+import type { OfferedModel } from "./shelf.ts";
 
 export type ErrorType =
   | "invalid_request_error"
@@ -39,10 +40,35 @@ export function invalid(message: string, param?: string, code?: string): ApiErro
 }
 
 /** To be tried again after some seconds. */
-export function unavailable(message: string, code: string, retryAfterS: number): ApiError {
+function unavailable(message: string, code: string, retryAfterS: number): ApiError {
   return new ApiError(503, "unavailable_error", message, {
     code,
     headers: { "retry-after": String(retryAfterS) },
+  });
+}
+
+export function overloaded(waitingCount: number): ApiError {
+  const message = `the server is busy: ${waitingCount} requests are waiting already`;
+  return unavailable(message, "overloaded", 2);
+}
+
+/** Why nothing is served, by the state of the engine. */
+export function notReady(state: string): ApiError {
+  if (state === "draining") return shuttingDown();
+  if (state !== "device_lost") return unavailable("the model is still loading", "loading", 2);
+  return unavailable("the device was lost, and the model is loaded again", "device_lost", 5);
+}
+
+export function shuttingDown(): ApiError {
+  return unavailable("the server is shutting down", "draining", 5);
+}
+
+/** Trying again would take as long and end alike. Where a model lies is nobody else's business. */
+export function cannotLoad({ id, path = "" }: OfferedModel, message: string): ApiError {
+  const reason = message.replace(`${path}: `, "");
+  return new ApiError(500, "server_error", `the model ${id} cannot be loaded: ${reason}`, {
+    code: "model_not_loaded",
+    headers: { "x-should-retry": "false" },
   });
 }
 

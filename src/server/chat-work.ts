@@ -1,9 +1,10 @@
 /** What a chat asks of the engine, whichever API it came through. */
 import type { ChatRequest } from "../chat/chat-prompt.ts";
+import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import type { CallableTool } from "../chat/shape/forced-call.ts";
 import { invalid } from "./api-error.ts";
 import type { Exchange } from "./exchange.ts";
-import type { AnswerShape, Work } from "./protocol.ts";
+import type { Work } from "./protocol.ts";
 import type { SamplingRequest } from "./schema/field.ts";
 import { samplingOf } from "./work-request.ts";
 
@@ -24,11 +25,9 @@ export interface ChatWish {
 export function chatWork({ service, client }: Exchange, wish: ChatWish): Work {
   const { request, choice = "auto", stop = [], ignoreEos = false, logprobs, maxTokens } = wish;
   const { tools = [], thinking } = request;
-  if (wish.shape !== undefined && tools.length > 0) {
-    throw invalid("a format of the answer beside tools is not supported", "response_format");
-  }
   const forced = choice === "auto" ? undefined : forcedTools(tools, choice);
   return {
+    type: "answer",
     prompt: {
       type: "chat",
       // What must be a call has no room for thoughts.
@@ -41,6 +40,7 @@ export function chatWork({ service, client }: Exchange, wish: ChatWish): Work {
     stop,
     ignoreEos,
     logprobs,
+    // What must be a call is no answer.
     shape: forced === undefined ? wish.shape : { type: "call", tools: forced },
   };
 }

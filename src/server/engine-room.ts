@@ -3,14 +3,23 @@
  * small questions. It runs in a Worker, or wherever a test puts it.
  */
 import { renderChat } from "../chat/chat-prompt.ts";
-import { encodeSegments } from "../chat/prompt.ts";
+import { Grammars } from "../chat/shape/grammars.ts";
+import type { TokenMask } from "../chat/shape/token-mask.ts";
+import { encodeDocument, encodeSegments } from "../chat/prompt.ts";
 import { UserError } from "../errors.ts";
-import { AnswerStream, refusing, requireChat, type ServedModel } from "./answer-stream.ts";
-import { Grammars } from "./grammars.ts";
-import { problemOf } from "./problem.ts";
+import {
+  AnswerStream,
+  refusing,
+  requireChat,
+  requirePrompt,
+  type ServedModel,
+} from "./answer-stream.ts";
+import { problemOf, Refusal } from "./problem.ts";
 import type {
   Calamity,
+  EmbeddingWork,
   EngineGauges,
+  Finish,
   FromEngine,
   ModelFacts,
   ModelOptions,
@@ -19,7 +28,6 @@ import type {
   ToEngine,
   Work,
 } from "./protocol.ts";
-import type { TokenMask } from "./token-source.ts";
 
 export interface LoadedModel extends ServedModel {
   readonly facts: ModelFacts;
@@ -82,12 +90,13 @@ export class EngineRoom {
     }
   }
 
-  async #start(id: number, work: Work): Promise<void> {
+  async #start(id: number, work: Work | EmbeddingWork): Promise<void> {
     const controller = new AbortController();
     this.#running.set(id, controller);
     let mask: TokenMask | undefined;
     try {
       const model = this.#required();
+      if (work.type === "embedding") return await this.#embed(id, work, controller.signal);
       mask = work.shape && (await this.#grammars?.compile(work.shape));
       const stream = new AnswerStream(model, work, mask);
       this.#tell({ type: "accepted", id, promptTokens: stream.promptTokens });
@@ -108,6 +117,39 @@ export class EngineRoom {
       mask?.close();
       this.#running.delete(id);
     }
+  }
+
+  async #embed(id: number, work: EmbeddingWork, signal: AbortSignal): Promise<void> {
+    const model = this.#required();
+    const prompt = documentOf(model, work);
+    this.#tell({ type: "accepted", id, promptTokens: prompt.length });
+    const asked = performance.now();
+    let begun = asked;
+    let cachedTokens = 0;
+    const embedding = await model.tokens.embed({
+      prompt,
+      client: work.client,
+      dimensions: work.dimensions,
+      signal,
+      onBegin(count) {
+        begun = performance.now();
+        cachedTokens = count;
+      },
+    });
+    if (this.#isOver) return;
+    const finish: Finish = {
+      reason: embedding === undefined ? "cancelled" : "stop",
+      stopString: undefined,
+      promptTokens: prompt.length,
+      cachedTokens,
+      tokens: 0,
+      reasoningTokens: 0,
+      queueMs: begun - asked,
+      prefillMs: performance.now() - begun,
+      decodeMs: 0,
+      embedding,
+    };
+    this.#tell({ type: "finished", id, finish });
   }
 
   #answer(id: number, question: Question): void {
@@ -175,4 +217,18 @@ export class EngineRoom {
     }
     return true;
   }
+}
+
+/** The tokens of a text to embed. Throws a `Refusal` for what cannot be embedded. */
+function documentOf(model: LoadedModel, work: EmbeddingWork): readonly number[] {
+  const { width, name } = model.facts;
+  const { input, dimensions = 1, truncates } = work;
+  if (dimensions > width) {
+    const message = `${name} has embeddings of ${width} dimensions, not ${dimensions}`;
+    throw new Refusal({ kind: "usage", message, param: "dimensions" });
+  }
+  const tokens = typeof input === "string" ? encodeDocument(model.tokenizer, input) : input;
+  const kept = truncates ? tokens.slice(0, model.contextTokens) : tokens;
+  requirePrompt(model, kept, "input");
+  return kept;
 }

@@ -1,11 +1,12 @@
 /** Tokens from the engine, which makes many texts side by side and is fair to those who ask. */
+import { isDeadEnd, masked, type TokenMask } from "../chat/shape/token-mask.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import { HostSampler, topCandidates, type Sampler } from "../engine/sampler.ts";
 import type {
+  EmbeddingRequest,
   MadeToken,
   ScoredToken,
-  TokenMask,
   TokenRequest,
   TokenSource,
 } from "./token-source.ts";
@@ -19,6 +20,10 @@ export class EngineSource implements TokenSource {
 
   get parallel(): number {
     return this.#engine.plan.sequenceCapacity;
+  }
+
+  embed(request: EmbeddingRequest): Promise<Float32Array | undefined> {
+    return this.#engine.embed(request);
   }
 
   async *generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason> {
@@ -41,6 +46,8 @@ export class EngineSource implements TokenSource {
       if (next.done === true) return next.value;
       await mask?.accept(next.value);
       yield sampler.scoreOf(next.value);
+      // No token spells what a grammar wants next.
+      if (mask !== undefined && isDeadEnd(mask)) return "stop";
     }
   }
 }
@@ -64,7 +71,7 @@ class ScoringSampler implements Sampler {
   }
 
   sample(logits: Float32Array): number {
-    const token = this.#inner.sample(this.#mask ? masked(logits, this.#mask.allowed) : logits);
+    const token = this.#inner.sample(this.#mask ? masked(logits, this.#mask) : logits);
     if (this.#topCount !== undefined) this.#scores.push(scored(logits, token, this.#topCount));
     return token;
   }
@@ -82,14 +89,6 @@ function scored(logits: Float32Array, token: number, topCount: number): MadeToke
     .slice(0, topCount)
     .map(({ token: id, logit }) => ({ token: id, logprob: logit - zero }));
   return { token, logprob: (logits[token] ?? Number.NEGATIVE_INFINITY) - zero, top };
-}
-
-function masked(logits: Float32Array, allowed: Int32Array): Float32Array {
-  const result = new Float32Array(logits.length).fill(Number.NEGATIVE_INFINITY);
-  for (let token = 0; token < logits.length; token++) {
-    if (((allowed[token >> 5] ?? 0) >> (token & 31)) & 1) result[token] = logits[token] ?? 0;
-  }
-  return result;
 }
 
 /** log Σ exp(logit) */

@@ -1,8 +1,9 @@
 /** One request on its way to an answer: who asks, how long it may take, and what the log says. */
 import { ApiError } from "./api-error.ts";
 import type { Job } from "./job.ts";
-import type { Finish, Piece, Work } from "./protocol.ts";
+import type { EmbeddingWork, Finish, Piece, Work } from "./protocol.ts";
 import type { Service } from "./service.ts";
+import type { OfferedModel } from "./shelf.ts";
 
 /** What is known of a request in the end. Neither prompts nor keys are part of it. */
 export interface LogEntry {
@@ -46,21 +47,24 @@ export class Exchange {
   readonly signal: AbortSignal;
   /** What goes in at the end of the response, if it is streamed. */
   isStreaming = false;
+  /** For the log. */
+  promptTokens: number | undefined;
   readonly #deadline: AbortController = new AbortController();
   readonly #gone = new AbortController();
   readonly #timer: Timer;
   readonly #started = performance.now();
   #client: string;
+  #model: OfferedModel;
   readonly #log: (entry: LogEntry) => void;
   #isFinished = false;
   #firstMs: number | undefined;
-  #promptTokens: number | undefined;
   #finishes: Finish[] = [];
 
   constructor({ service, request, client, route, log }: ExchangeParts) {
     this.service = service;
     this.request = request;
     this.#client = client;
+    this.#model = service.host.model;
     this.route = route;
     this.#log = log;
     const { timeoutMs } = service.options;
@@ -84,11 +88,27 @@ export class Exchange {
     this.#gone.abort();
   }
 
+  /** Chooses the model that the request names. Throws an `ApiError` if it may not. */
+  useModel(name: string | undefined): OfferedModel {
+    this.#model = this.service.modelOf(name);
+    return this.#model;
+  }
+
+  /** The name of the model that answers. */
+  get modelId(): string {
+    return this.#model.id;
+  }
+
+  /** Resolves when the model is loaded. */
+  async load(): Promise<void> {
+    await this.#waiting(this.service.host.load(this.#model, this.signal));
+  }
+
   /** Starts texts, once the engine has accepted them. */
-  async start(works: readonly Work[]): Promise<Job[]> {
-    const jobs = await this.service.host.start(works, this.signal);
+  async start(works: readonly (Work | EmbeddingWork)[]): Promise<Job[]> {
+    const jobs = await this.#waiting(this.service.host.start(works, this.signal, this.#model));
     // Several answers to one prompt share it.
-    this.#promptTokens = jobs[0]?.promptTokens;
+    this.promptTokens = jobs[0]?.promptTokens;
     return jobs;
   }
 
@@ -113,6 +133,15 @@ export class Exchange {
     return finish;
   }
 
+  /** Waits for the end of a job that gives no pieces. Throws as `read` does. */
+  async finishOf(job: Job): Promise<Finish> {
+    const pieces = this.read(job);
+    for (;;) {
+      const next = await pieces.next();
+      if (next.done === true) return next.value;
+    }
+  }
+
   /** Writes the log, once. */
   finish(status: number, error?: unknown): void {
     if (this.#isFinished) return;
@@ -132,13 +161,21 @@ export class Exchange {
       route: this.route,
       status: shown,
       ms: Math.round(performance.now() - this.#started),
-      promptTokens: this.#promptTokens,
+      promptTokens: this.promptTokens,
       tokens: sum(({ tokens }) => tokens),
       firstTokenMs: this.#firstMs === undefined ? undefined : Math.round(this.#firstMs),
       queueMs: this.#finishes[0] && Math.round(this.#finishes[0].queueMs),
       finish: this.#finishes[0]?.reason,
       error: isGone ? "the client went away" : describe(error),
     });
+  }
+
+  async #waiting<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      throw this.signal.aborted ? this.#interruption() : error;
+    }
   }
 
   get isGone(): boolean {

@@ -24,7 +24,7 @@ const readings: Readonly<Record<string, { readonly help: string; readonly read: 
   },
   zinc_requests_running: {
     help: "Answers that are being made side by side",
-    read: ({ jobCount, waitingCount }) => jobCount - waitingCount,
+    read: ({ runningCount }) => runningCount,
   },
   zinc_requests_waiting: {
     help: "Answers that wait for their turn",
@@ -36,7 +36,7 @@ const readings: Readonly<Record<string, { readonly help: string; readonly read: 
   },
   zinc_device_memory_bytes: {
     help: "Memory that is held on the device",
-    read: ({ facts }) => facts?.deviceBytes ?? 0,
+    read: ({ deviceBytes }) => deviceBytes,
   },
   zinc_device_memory_budget_bytes: {
     help: "Memory that was free on the device before the model came",

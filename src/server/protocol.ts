@@ -4,7 +4,7 @@
  */
 import type { Part } from "../chat/answer.ts";
 import type { ChatRequest } from "../chat/chat-prompt.ts";
-import type { CallableTool } from "../chat/shape/forced-call.ts";
+import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
 
@@ -14,6 +14,7 @@ export interface ModelOptions {
   readonly path: string | undefined;
   readonly device: string | undefined;
   readonly contextTokens: number | undefined;
+  readonly contextTokensMax?: number | undefined;
   /** Texts that are made side by side at most. */
   readonly parallel: number;
   readonly deterministic: boolean;
@@ -28,6 +29,8 @@ export interface ModelFacts {
   readonly contextTokens: number;
   readonly trainedContextTokens: number;
   readonly vocabularySize: number;
+  /** Dimensions of its embeddings. */
+  readonly width: number;
   readonly deviceName: string;
   readonly deviceBytes: number;
   /** What was free on the device before the model came. */
@@ -53,15 +56,9 @@ export type WorkPrompt =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tokens"; readonly tokens: readonly number[] };
 
-/** What an answer must look like. */
-export type AnswerShape =
-  | { readonly type: "json" }
-  | { readonly type: "schema"; readonly schema: unknown }
-  /** A call of one of these tools. */
-  | { readonly type: "call"; readonly tools: readonly CallableTool[] };
-
 /** One text that is asked for. */
 export interface Work {
+  readonly type: "answer";
   readonly prompt: WorkPrompt;
   /** Whom it is for: clients are served alike. */
   readonly client: string;
@@ -72,6 +69,17 @@ export interface Work {
   /** How many alternatives to each token are wanted with its logprob; undefined for neither. */
   readonly logprobs: number | undefined;
   readonly shape: AnswerShape | undefined;
+}
+
+/** A text whose embedding is asked for. */
+export interface EmbeddingWork {
+  readonly type: "embedding";
+  readonly input: string | readonly number[];
+  readonly client: string;
+  /** The first so many; all if there is no number. */
+  readonly dimensions: number | undefined;
+  /** What does not fit the context is cut off; else it is refused. */
+  readonly truncates: boolean;
 }
 
 export interface TokenLogprob {
@@ -104,6 +112,8 @@ export interface Finish {
   readonly queueMs: number;
   readonly prefillMs: number;
   readonly decodeMs: number;
+  /** What was made instead of a text, if that was asked for. */
+  readonly embedding?: Float32Array | undefined;
 }
 
 /** An error on its way to the other thread. */
@@ -147,7 +157,7 @@ export type Calamity = "device-lost" | "crash";
 
 export type ToEngine =
   | { readonly type: "load"; readonly options: ModelOptions }
-  | { readonly type: "start"; readonly id: number; readonly work: Work }
+  | { readonly type: "start"; readonly id: number; readonly work: Work | EmbeddingWork }
   | { readonly type: "cancel"; readonly id: number }
   | { readonly type: "ask"; readonly id: number; readonly question: Question }
   | { readonly type: "suffer"; readonly calamity: Calamity }

@@ -1,10 +1,12 @@
 /** Which endpoint answers which path. */
-import { ApiError, invalid, type ErrorType } from "./api-error.ts";
+import { ApiError, type ErrorType } from "./api-error.ts";
 import { anthropicError, countTokens, messages } from "./api/anthropic.ts";
 import { chatCompletions } from "./api/chat-completions.ts";
 import { completions } from "./api/completions.ts";
+import { embeddings } from "./api/embeddings.ts";
 import {
   ollamaChat,
+  ollamaEmbed,
   ollamaError,
   ollamaGenerate,
   ollamaPs,
@@ -14,7 +16,7 @@ import {
 } from "./api/ollama.ts";
 import { openaiError } from "./api/openai-shape.ts";
 import { responses } from "./api/responses.ts";
-import { health, metrics, model, models, props } from "./api/status.ts";
+import { health, live, metrics, model, models, props } from "./api/status.ts";
 import { applyTemplate, detokenize, tokenize } from "./api/tokens.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -32,6 +34,7 @@ export interface Route {
 }
 
 export const routes: readonly Route[] = [
+  { path: "/live", methods: { GET: live }, isPublic: true },
   { path: "/health", methods: { GET: health }, isPublic: true },
   { path: "/metrics", methods: { GET: metrics } },
   { path: "/props", methods: { GET: props } },
@@ -49,6 +52,7 @@ export const routes: readonly Route[] = [
   ...ollama({
     "/api/chat": { POST: ollamaChat },
     "/api/generate": { POST: ollamaGenerate },
+    "/api/embed": { POST: ollamaEmbed },
     "/api/tags": { GET: ollamaTags },
     "/api/ps": { GET: ollamaPs },
     "/api/show": { POST: ollamaShow },
@@ -62,14 +66,6 @@ function ollama(paths: Readonly<Record<string, Route["methods"]>>): Route[] {
     methods,
     errorBody: ollamaError,
   }));
-}
-
-function embeddings(): never {
-  throw invalid(
-    "this model makes text, and zinc serves no embeddings of it",
-    "model",
-    "embeddings_not_supported",
-  );
 }
 
 /** Doubled slashes, and one at the end, count for nothing. */

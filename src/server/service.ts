@@ -2,12 +2,12 @@
 import type { EngineHost } from "./engine-host.ts";
 import { ApiError } from "./api-error.ts";
 import type { Metrics } from "./metrics.ts";
+import type { OfferedModel, Shelf } from "./shelf.ts";
 import type { SamplingDefaults } from "./work-request.ts";
 
 export interface ServiceOptions {
-  /** The model's name in the API. */
-  readonly modelId: string;
-  /** Refuse requests that name another model. */
+  readonly shelf: Shelf;
+  /** Refuse requests that name a model which is not offered. */
   readonly strictModel: boolean;
   /** After this a request that is not answered fails. */
   readonly timeoutMs: number;
@@ -38,11 +38,16 @@ export class Service {
     this.options = options;
   }
 
-  /** Any name stands for the one model there is, unless names are strict. */
-  requireModel(name: string | undefined): void {
-    const { modelId, strictModel } = this.options;
-    if (!strictModel || name === undefined || name === modelId) return;
-    throw modelNotFound(name, modelId);
+  /**
+   * The model that a request names. No name, and one that nobody knows, stand for the model that is
+   * loaded, unless names are strict.
+   */
+  modelOf(name: string | undefined): OfferedModel {
+    const { shelf, strictModel } = this.options;
+    const known = name === undefined ? undefined : shelf.find(name);
+    if (known !== undefined) return known;
+    if (strictModel && name !== undefined) throw modelNotFound(name, this.host.model.id);
+    return this.host.model;
   }
 
   /** Warns once of each field that a client sends and zinc does not know. */

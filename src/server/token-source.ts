@@ -2,17 +2,9 @@
  * Where the server's tokens come from: what lies between the requests and the engine. Several texts
  * may be asked for at once; how many are made side by side is the source's business.
  */
+import type { TokenMask } from "../chat/shape/token-mask.ts";
 import type { FinishReason } from "../engine/generation.ts";
 import type { Sampling } from "../engine/sampling.ts";
-
-/** Which tokens may come next, as a grammar has it. */
-export interface TokenMask {
-  /** A bit a token, 32 to a word, lowest first. */
-  readonly allowed: Int32Array;
-  /** The token that was chosen; `allowed` is about the next one when this is done. */
-  accept(token: number): Promise<void>;
-  close(): void;
-}
 
 export interface TokenRequest {
   /** Not empty, and with room behind it in the context. */
@@ -43,8 +35,17 @@ export interface MadeToken extends ScoredToken {
   readonly top: readonly ScoredToken[];
 }
 
+export interface EmbeddingRequest extends Pick<
+  TokenRequest,
+  "prompt" | "client" | "signal" | "onBegin"
+> {
+  readonly dimensions: number | undefined;
+}
+
 export interface TokenSource {
   /** Texts that are made side by side. */
   readonly parallel: number;
   generate(request: TokenRequest): AsyncGenerator<MadeToken, FinishReason>;
+  /** Of length 1; undefined if the signal ends it. */
+  embed(request: EmbeddingRequest): Promise<Float32Array | undefined>;
 }

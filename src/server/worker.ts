@@ -10,10 +10,12 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, parallel, deterministic, template } = options;
+  const { path, device, contextTokens, contextTokensMax, parallel } = options;
+  const { deterministic, template } = options;
   const model = await load(path, {
     device,
     contextTokens,
+    contextTokensMax,
     parallel,
     deterministic,
     template,
@@ -36,6 +38,7 @@ async function loadModel(
       contextTokens: model.contextTokens,
       trainedContextTokens: config.contextLength,
       vocabularySize: config.vocabularySize,
+      width: config.width,
       deviceName: engine.gpu.device.capabilities.name,
       deviceBytes: engine.deviceBytes,
       deviceBudgetBytes: engine.plan.freeBytes,

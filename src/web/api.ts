@@ -135,6 +135,17 @@ export async function getText(path: string, apiKey: string): Promise<string | un
   }
 }
 
+/** Lets the server load a model; ends when it has. Throws an ApiError if it cannot. */
+export async function loadModel(model: string, apiKey: string): Promise<void> {
+  const response = await request("/api/chat", apiKey, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    // A conversation without messages asks for no answer.
+    body: JSON.stringify({ model, messages: [], stream: false }),
+  });
+  if (!response.ok) throw await errorOf(response);
+}
+
 async function request(path: string, apiKey: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (apiKey !== "") headers.set("authorization", `Bearer ${apiKey}`);

@@ -2,9 +2,10 @@
  * Watches the server: whether it is ready, which models it has, how fast it is. Nothing waits for
  * it, so that what was said stays readable while the server is away.
  */
-import { getJson, getText } from "./api.ts";
+import { getJson, getText, loadModel } from "./api.ts";
 import { isRecord } from "./archive.ts";
 import { readMetrics, withSample, type Sample } from "./metrics.ts";
+import { notify } from "./notices.ts";
 import { change, samplingParameters, settings, type Sampling } from "./settings.ts";
 import { Value } from "./value.ts";
 
@@ -20,6 +21,7 @@ export interface Model {
   readonly id: string;
   readonly architecture?: string;
   readonly contextTokens?: number;
+  readonly isLoaded?: boolean;
 }
 
 export interface Properties {
@@ -32,6 +34,8 @@ export interface Properties {
 const calmIntervalMs = 5000;
 const waitingIntervalMs = 1000;
 const metricsIntervalMs = 2000;
+/** A model that is loaded already is not worth a look. */
+const noticedMs = 150;
 
 export class Monitor {
   readonly server = new Value<Server>({ state: "unknown" });
@@ -72,6 +76,19 @@ export class Monitor {
     } finally {
       this.isLooking = false;
     }
+  }
+
+  /** Lets the server load a model, so that it is there when it is asked. */
+  async load(model: string): Promise<void> {
+    const loading = loadModel(model, settings.get().apiKey);
+    setTimeout(() => void this.look(), noticedMs);
+    try {
+      await loading;
+    } catch (error) {
+      notify(error instanceof Error ? error.message : String(error));
+    }
+    await this.look();
+    await this.lookAtModels();
   }
 
   /** Tries again with another key. */
@@ -130,7 +147,7 @@ export function readHealth(answer: { status: number; json: unknown } | undefined
 export function readModels(json: unknown): Model[] {
   const list: unknown = isRecord(json) ? json["data"] : undefined;
   if (!Array.isArray(list)) return [];
-  return list.filter(isRecord).flatMap(({ id, meta }) => {
+  return list.filter(isRecord).flatMap(({ id, meta, loaded: isLoaded }) => {
     if (typeof id !== "string") return [];
     const { architecture, n_ctx: contextTokens } = isRecord(meta) ? meta : {};
     return [
@@ -138,6 +155,7 @@ export function readModels(json: unknown): Model[] {
         id,
         ...(typeof architecture === "string" ? { architecture } : {}),
         ...(typeof contextTokens === "number" ? { contextTokens } : {}),
+        ...(typeof isLoaded === "boolean" ? { isLoaded } : {}),
       },
     ];
   });

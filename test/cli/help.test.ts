@@ -86,6 +86,9 @@ test("the help of run, up to its flags", async () => {
                   --system=<text>    what the model is told before all else (default nothing)
             --think=<on|off|auto>    think before the answer; auto leaves it to the model (default)
                    --tools=<file>    functions the model may call, a list in JSON (default none)
+                 --grammar=<gbnf>    hold the answer to a grammar in GBNF (default none)
+            --grammar-file=<file>    the same from a file (default none)
+             --json-schema=<json>    the same for a JSON schema, or a file of one (default none)
              -n, --max-tokens=<n>    length of the answer; by default up to the end of the context
                        --temp=<t>    temperature; 0 always takes the best token (default 0.8)
                       --top-k=<k>    keep the k best tokens, 0 for all (default 40)
@@ -120,6 +123,8 @@ test("the help of run, behind its flags", async () => {
       zinc -p "Sum this up." < report.txt             a question about a text
       zinc -m model.gguf --raw -p "def fib(n):" -n 64
                                                       go on with a text, without a template
+      zinc -p "Your move?" --grammar-file moves.gbnf
+                                                      an answer of a given form
       zinc -p Hello --json | jq .timings              one JSON object instead of text
 
     ENVIRONMENT

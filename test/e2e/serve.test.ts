@@ -3,7 +3,17 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "
 import Anthropic from "@anthropic-ai/sdk";
 import { Ollama } from "ollama";
 import OpenAI from "openai";
-import { cleanUp, noDriver, refusal, start, testTimeoutMs, write } from "../helpers/binary.ts";
+import { copyFileSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import {
+  cleanUp,
+  files,
+  noDriver,
+  refusal,
+  start,
+  testTimeoutMs,
+  write,
+} from "../helpers/binary.ts";
 
 setDefaultTimeout(testTimeoutMs);
 afterAll(cleanUp);
@@ -15,6 +25,7 @@ interface Running {
   said(): string;
 }
 
+const builtinPath = join(import.meta.dir, "../../src/builtin/spark.gguf");
 const small = ["-d", "llvmpipe", "-c", "512", "--port", "0"];
 
 /** Starts a server and waits until it serves. */
@@ -121,6 +132,34 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     expect(fox.age).toBeGreaterThanOrEqual(20);
   });
 
+  test("answers by a grammar, in a format beside tools, and with embeddings", async () => {
+    const openai = clientOf(running);
+    const grammar = { ...greedy, grammar: 'root ::= ("yes" | "no") "!"' };
+    const { choices } = await openai.chat.completions.create(grammar);
+    expect(["yes!", "no!"]).toContain(choices[0]?.message.content ?? "");
+    const parameters = { type: "object", properties: { city: { type: "string" } } };
+    const offer = {
+      ...greedy,
+      tools: [{ type: "function" as const, function: { name: "get_weather", parameters } }],
+      response_format: { type: "json_object" as const },
+      max_tokens: 60,
+    };
+    const weather = [{ role: "user" as const, content: "What is the weather in Paris?" }];
+    const called = await openai.chat.completions.create({ ...offer, messages: weather });
+    expect(called.choices[0]).toMatchObject({ finish_reason: "tool_calls" });
+    const said = await openai.chat.completions.create(offer);
+    expect(said.choices[0]?.message.content).toStartWith("{");
+    const input = ["The fox", "Hello", "The fox"];
+    const { data } = await openai.embeddings.create({ model: "tiny", input });
+    const [fox, hello, again] = data.map(({ embedding }) => embedding);
+    const dot = (one: number[] = [], other: number[] = []) =>
+      one.reduce((sum, x, i) => sum + x * (other[i] ?? 0), 0);
+    expect(fox).toHaveLength(256);
+    expect(dot(fox, fox)).toBeCloseTo(1, 4);
+    expect(dot(fox, again)).toBeCloseTo(1, 3);
+    expect(dot(fox, hello)).toBeLessThan(0.99);
+  });
+
   test("gives the same seed the same text, also in company, and logprobs that add up", async () => {
     const openai = clientOf(running);
     const body = { model: "tiny", messages: hi, max_tokens: 12, seed: 5, temperature: 1 };
@@ -139,6 +178,20 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     expect(top).toHaveLength(20);
     expect(sum).toBeGreaterThan(0.9);
     expect(sum).toBeLessThanOrEqual(1.0001);
+  });
+
+  test("says the same to the same question, whatever was asked between", async () => {
+    const openai = clientOf(running);
+    const ask = async (system: string, seed: number) => {
+      const messages = [{ role: "system" as const, content: system }, ...hi];
+      const body = { model: "tiny", messages, max_tokens: 12, seed, temperature: 1 };
+      return (await openai.chat.completions.create(body)).choices[0]?.message.content;
+    };
+    const first = await ask("Be brief.", 3);
+    const other = await ask("Be a pirate.", 3);
+    // By now its beginning is in the cache.
+    expect(await ask("Be brief.", 3)).toBe(first);
+    expect(await ask("Be a pirate.", 3)).toBe(other);
   });
 
   test.each(["device-lost", "crash", "kill"])("serves again after a %s", async (kind) => {
@@ -163,6 +216,36 @@ describe.skipIf(noDriver !== undefined)("a running server", () => {
     expect(performance.now() - lost).toBeLessThan(10_000);
     const again = await clientOf(running).chat.completions.create(greedy);
     expect(again.choices[0]?.message.content).toBe(greeting);
+  });
+});
+
+describe.skipIf(noDriver !== undefined)("a server with several models", () => {
+  test("has memory for one at a time, and gives it back when nobody asks", async () => {
+    const models = join(files, "several");
+    mkdirSync(join(models, "second"), { recursive: true });
+    copyFileSync(builtinPath, join(models, "second/second.gguf"));
+    const running = await serve(["--idle-unload", "1"], { ZINC_MODELS: models });
+    const openai = clientOf(running);
+    const deviceBytes = async () => {
+      const text = await (await fetch(`${running.url}/metrics`)).text();
+      return Number(/^zinc_device_memory_bytes (\d+)$/m.exec(text)?.[1]);
+    };
+    const before = await deviceBytes();
+    const ids = (await openai.models.list()).data.map(({ id }) => id);
+    expect(ids).toEqual(["spark", "second"]);
+    const ask = (model: string) =>
+      openai.chat.completions.create({ model, messages: hi, temperature: 0 });
+    const answers = await Promise.all(["spark", "second", "spark", "second"].map(ask));
+    expect(answers.map(({ model, choices }) => [model, choices[0]?.message.content])).toEqual(
+      ["spark", "second", "spark", "second"].map((model) => [model, greeting]),
+    );
+    expect(await deviceBytes()).toBe(before);
+    while ((await deviceBytes()) !== 0) await Bun.sleep(100);
+    expect(await statusOf(`${running.url}/health`)).toBe(200);
+    expect(await ask("second")).toMatchObject({ choices: [{ message: { content: greeting } }] });
+    expect(await deviceBytes()).toBe(before);
+    running.child.kill("SIGTERM");
+    expect(await running.child.exited).toBe(143);
   });
 });
 

@@ -97,6 +97,13 @@ describe("with enough memory", () => {
     expect([plan.contextTokens, plan.cacheBytes]).toEqual([100, 128 * perToken]);
     expect(planMemory(deviceWith(8e9), model, { contextTokens: 4096 }).contextTokens).toBe(4096);
     expect(planMemory(deviceWith(8e9), model, { contextTokens: 1 }).contextTokens).toBe(1);
+    for (const [most, expected] of [
+      [100, 100],
+      [9000, 4096],
+    ]) {
+      const plan = planMemory(deviceWith(8e9), model, { contextTokensMax: most });
+      expect(plan.contextTokens).toBe(expected!);
+    }
   });
 
   test("nothing is left to a desktop on the processor", () => {

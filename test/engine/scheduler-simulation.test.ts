@@ -100,7 +100,9 @@ class Simulation {
     const maxTokens = 1 + random.below(answerTokens);
     const boundaries = head.length > 0 ? [head.length] : [];
     const client = `client ${random.below(5)}`;
-    const id = this.scheduler.submit({ prompt, maxTokens, boundaries, client });
+    // Some compute all of their prompt, whatever is known of it.
+    const reuses = this.#submitted % 8 !== 7;
+    const id = this.scheduler.submit({ prompt, maxTokens, boundaries, client, reuses });
     const { expected, finish } = alone(prompt, maxTokens, contextTokens);
     const olderCount = [...this.#open.values()].filter(({ hasRows }) => !hasRows).length;
     this.#open.set(id, { expected, finish, made: [], olderCount, hasRows: false });

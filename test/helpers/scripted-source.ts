@@ -1,6 +1,11 @@
 /** Tokens that a test dictates, in the place of an engine. */
 import type { FinishReason } from "../../src/engine/generation.ts";
-import type { MadeToken, TokenRequest, TokenSource } from "../../src/server/token-source.ts";
+import type {
+  EmbeddingRequest,
+  MadeToken,
+  TokenRequest,
+  TokenSource,
+} from "../../src/server/token-source.ts";
 import { builtinChat } from "./builtin-chat.ts";
 
 /** A text, of which marks such as `<tool_call>` are tokens; or token ids. */
@@ -42,6 +47,22 @@ export class ScriptedSource implements TokenSource {
       request.onBegin(0);
       this.begun.push(request);
       return yield* this.#make(request);
+    } finally {
+      this.activeCount--;
+    }
+  }
+
+  /** As if the tokens' sum were all that matters; as `generate`, it takes its time and its turn. */
+  async embed(request: EmbeddingRequest): Promise<Float32Array | undefined> {
+    while (this.activeCount >= this.parallel) {
+      if (await isAborted(request.signal, 5)) return undefined;
+    }
+    this.activeCount++;
+    try {
+      request.onBegin(0);
+      if (await isAborted(request.signal, this.prefillMs)) return undefined;
+      const sum = request.prompt.reduce((total, token) => total + token, 0);
+      return Float32Array.of(sum, request.prompt.length, 0, 0.5).subarray(0, request.dimensions);
     } finally {
       this.activeCount--;
     }

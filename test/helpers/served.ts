@@ -10,8 +10,10 @@ import { EngineRoom } from "../../src/server/engine-room.ts";
 import type { LogEntry } from "../../src/server/exchange.ts";
 import { Metrics } from "../../src/server/metrics.ts";
 import type { FromEngine, ModelFacts, ToEngine } from "../../src/server/protocol.ts";
+import { UserError } from "../../src/errors.ts";
 import { Server } from "../../src/server/server.ts";
 import { Service, type ServiceOptions } from "../../src/server/service.ts";
+import type { Shelf } from "../../src/server/shelf.ts";
 import type { ScriptedSource } from "./scripted-source.ts";
 
 export interface ServedOptions {
@@ -19,6 +21,11 @@ export interface ServedOptions {
   readonly contextTokens?: number;
   readonly queueMax?: number;
   readonly hostname?: string;
+  /** Models beside "spark"; one called "broken" cannot be loaded. */
+  readonly others?: readonly string[];
+  readonly idleMs?: number;
+  /** Told of every model that is loaded, and of its end. */
+  readonly onEngine?: (event: string) => void;
   /** Instead of that of the model inside zinc. */
   readonly template?: string;
   readonly access?: Partial<AccessOptions>;
@@ -40,18 +47,21 @@ export interface Served extends AsyncDisposable {
 
 export async function serve(options: ServedOptions): Promise<Served> {
   const { source, queueMax = 64, access = {}, hostname = "127.0.0.1" } = options;
+  const shelf = shelfOf(["spark", ...(options.others ?? [])]);
   const log: LogEntry[] = [];
   const warnings: string[] = [];
   const warn = (message: string) => void warnings.push(message);
   const host = new EngineHost({
     model: noOptions,
+    main: shelf.main,
+    idleMs: options.idleMs,
     queueMax,
     connect: (receive) => connect(options, receive),
     onWarning: warn,
     onLost: () => true,
   });
   const service = new Service(host, new Metrics(host), {
-    modelId: "spark",
+    shelf,
     strictModel: false,
     timeoutMs: 20_000,
     sampling: {},
@@ -89,8 +99,18 @@ export async function serve(options: ServedOptions): Promise<Served> {
   };
 }
 
+function shelfOf(names: readonly string[]): Shelf {
+  const models = names.map((id) => ({ id, path: `${id}.gguf` }));
+  const [main = { id: "spark", path: undefined }] = models;
+  return {
+    main,
+    list: () => models,
+    find: (name) => models.find(({ id }) => id === name),
+  };
+}
+
 const noOptions = {
-  path: undefined,
+  path: "spark.gguf",
   device: undefined,
   contextTokens: undefined,
   parallel: 4,
@@ -102,11 +122,15 @@ const gauges = { freeBlocks: 5, idleBlocks: 2, steps: 3, rows: 6, preemptions: 0
 
 /** An engine room in this thread; what is said takes a turn of the event loop each way. */
 function connect(options: ServedOptions, receive: (message: FromEngine) => void) {
-  const { source, contextTokens = 512, loading } = options;
+  const { source, contextTokens = 512, loading, onEngine = () => {} } = options;
   const room = new EngineRoom(
     {
-      async load() {
+      async load({ path }) {
         await loading;
+        onEngine(`load ${path}`);
+        if (path === "broken.gguf") {
+          throw new UserError("memory", "it needs 9 GB and there are 4", "take a smaller one");
+        }
         const builtin = await builtinChat();
         const { tokenizer } = builtin;
         const template =
@@ -118,6 +142,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           contextTokens,
           trainedContextTokens: 2048,
           vocabularySize: tokenizer.vocabSize,
+          width: 4,
           deviceName: "a script",
           deviceBytes: 1000,
           deviceBudgetBytes: 4000,
@@ -137,7 +162,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           vocabularySize,
           facts,
           gauges: () => gauges,
-          close() {},
+          close: () => onEngine(`close ${path}`),
         };
       },
       isDeviceLost: (error) => error instanceof Error && error.message === "device lost",

@@ -232,6 +232,7 @@ describe("the architecture", () => {
       contextLength: 256,
       width: 64,
       vocabularySize: 40,
+      pooling: "last",
     });
   });
 

@@ -276,9 +276,9 @@ const fake = (given: unknown) => ({
   function: { name: "get_time", arguments: given },
 });
 
-describe("thoughts", () => {
-  const thinking = { chat_template_kwargs: { enable_thinking: true } } as Partial<Body>;
+const thinking = { chat_template_kwargs: { enable_thinking: true } } as Partial<Body>;
 
+describe("thoughts", () => {
   test("are apart from the text, streamed or not", async () => {
     const script = "It is a greeting.\n</think>\n\nHello!";
     const { message, usage } = await answer(script, thinking);

@@ -189,6 +189,7 @@ describe("a lost device", () => {
     const response = await served.post("/v1/chat/completions", hi);
     expect(await response.json()).toMatchObject({ error: { code: "device_lost" } });
     source.failure = undefined;
+    await Bun.sleep(20);
     const after = await clientOf(served, 5).chat.completions.create({ model: "s", ...hi });
     expect(after.choices[0]?.message.content).toBe("one two three four");
   });

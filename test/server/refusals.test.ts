@@ -88,7 +88,7 @@ describe("other endpoints refuse", () => {
     ["/v1/responses", { input: [] }, "input"],
     ["/v1/responses", { input: "x", background: true }, "background"],
     ["/v1/responses", { input: "x", tools: [{ type: "web_search" }] }, "tools[0].type"],
-    ["/v1/embeddings", { input: "x" }, "model"],
+    ["/v1/embeddings", { input: 5 }, "input"],
     ["/tokenize", {}, "content"],
     ["/detokenize", { tokens: "x" }, "tokens"],
     ["/apply-template", { messages: [] }, "messages"],

@@ -8,6 +8,8 @@ export interface Fixture {
   readonly url: string;
   /** Bodies of all chat requests, oldest first. */
   readonly requests: RequestBody[];
+  /** Models that it was asked to load. */
+  readonly loads: string[];
   /** Requests that the page made and no part of the fixture knows. */
   readonly unknown: string[];
   /** How many clients left before their answer was complete. */
@@ -108,6 +110,7 @@ function plain({ messages }: RequestBody, time: number): Step[] {
 
 export function startFixture(): Fixture {
   const requests: RequestBody[] = [];
+  const loads: string[] = [];
   const unknown: string[] = [];
   let leftCount = 0;
   let loading: number | undefined;
@@ -128,6 +131,11 @@ export function startFixture(): Fixture {
     if (pathname === "/metrics") {
       tokens += 60 + 25 * Math.sin(tokens / 90);
       return new Response(metricsText(Math.round(tokens)));
+    }
+    if (pathname === "/api/chat") {
+      const { model } = (await request.json()) as { model: string };
+      loads.push(model);
+      return Response.json({ model, done: true });
     }
     if (pathname !== "/v1/chat/completions") {
       unknown.push(pathname);
@@ -150,6 +158,7 @@ export function startFixture(): Fixture {
   return {
     url: server.url.href,
     requests,
+    loads,
     unknown,
     leftCount: () => leftCount,
     setLoading: (progress) => (loading = progress),
@@ -211,7 +220,7 @@ const models = {
   object: "list",
   data: [
     { id: "spark", object: "model", meta: { architecture: "llama", n_ctx: 2048 } },
-    { id: "qwen3.5-35b-a3b-ud-q4_k_xl", object: "model" },
+    { id: "qwen3.5-35b-a3b-ud-q4_k_xl", object: "model", loaded: false },
   ],
 };
 

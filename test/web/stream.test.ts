@@ -108,10 +108,11 @@ describe("the server", () => {
 
   test("lists models, and says what it does by itself", () => {
     const meta = { architecture: "llama", n_ctx: 2048 };
-    expect(readModels({ data: [{ id: "a", meta }, { id: "b" }, { id: 7 }, null] })).toEqual([
+    expect(readModels({ data: [{ id: "a", meta }, { id: "b", loaded: false }, null] })).toEqual([
       { id: "a", architecture: "llama", contextTokens: 2048 },
-      { id: "b" },
+      { id: "b", isLoaded: false },
     ]);
+    expect(readModels({ data: [{ id: 7 }] })).toEqual([]);
     expect(readModels("nothing")).toEqual([]);
     const generation = { temperature: 0.8, other: 1 };
     expect(

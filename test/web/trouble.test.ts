@@ -177,6 +177,8 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     await page.getByText("Tools", { exact: true }).click();
     await page.getByLabel("Tools").fill('[{"type": "function", "function": {"name": "f"}}]');
     await ask(page, "hello");
+    // It was let to load the model when that was chosen.
+    expect(fixture.loads).toEqual(["qwen3.5-35b-a3b-ud-q4_k_xl"]);
     expect(fixture.requests[0]).toEqual({
       model: "qwen3.5-35b-a3b-ud-q4_k_xl",
       messages: [

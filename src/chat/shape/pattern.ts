@@ -2,6 +2,7 @@
  * Regular expressions as grammars of the characters in a JSON string. What JSON would have to
  * escape is never matched, so that no pattern can break out of its string.
  */
+import { characterSet } from "./character-set.ts";
 
 /** Not in a string as they are. */
 const excluded = '"\\\\\\x00-\\x1f';
@@ -87,6 +88,14 @@ function quoted(literal: string): string | undefined {
   return /["\\\u0000-\u001f]/.test(literal) ? undefined : JSON.stringify(literal);
 }
 
+function listedSet(inner: string): string | undefined {
+  const ranges = [...inner.matchAll(/\\?(.)(?:-\\?(.))?/gsu)].map(([, low = "", high = low]) => {
+    const [first = 0, last = 0] = [low, high].map((character) => character.codePointAt(0));
+    return [first, last] as const;
+  });
+  return characterSet(ranges);
+}
+
 function convertSet(text: string): string | undefined {
   const isNegated = text.startsWith("[^");
   const inner = text.slice(isNegated ? 2 : 1, -1);
@@ -94,5 +103,7 @@ function convertSet(text: string): string | undefined {
   const expanded = inner.replace(/\\(.)/gsu, (_all, c: string) =>
     c === "d" ? "0-9" : c === "w" ? "A-Za-z0-9_" : /[\]^-]/.test(c) ? `\\${c}` : c,
   );
+  // The engine knows ranges of ASCII alone.
+  if (/[^\u0000-\u007f]/.test(expanded)) return isNegated ? undefined : listedSet(expanded);
   return isNegated ? `[^${expanded}${excluded}]` : `[${expanded}]`;
 }

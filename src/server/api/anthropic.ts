@@ -22,7 +22,7 @@ import { newId } from "./openai-shape.ts";
 export async function messages(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(messagesBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { max_tokens: maxTokens, stop_sequences: stop, temperature, top_p, top_k } = value;
   const work = chatWork(exchange, {
@@ -38,7 +38,7 @@ export async function messages(exchange: Exchange, body: unknown): Promise<Respo
     id: newId("msg_"),
     type: "message",
     role: "assistant",
-    model: service.options.modelId,
+    model: exchange.modelId,
   };
   if (value.stream === true) {
     return streamResponse(exchange, events(exchange, job, head), anthropicStream);
@@ -68,7 +68,9 @@ function choiceOf(choice: MessagesBody["tool_choice"]): ToolChoice {
 export async function countTokens(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value } = checkBody(countBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
+  // Each model has tokens of its own.
+  await exchange.load();
   const reply = await service.host.ask({ type: "template", request: requestOf(value) });
   invariant(reply.type === "prompt", "a prompt is the reply to messages");
   return Response.json({ input_tokens: reply.tokenCount });

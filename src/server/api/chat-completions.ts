@@ -1,11 +1,12 @@
 /** POST /v1/chat/completions */
 import { AnswerCollector, type Part } from "../../chat/answer.ts";
+import { answerShape } from "../answer-shape.ts";
 import { invalid } from "../api-error.ts";
 import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
-import type { AnswerShape, Finish, LogprobEntry, Work } from "../protocol.ts";
+import type { Finish, LogprobEntry, Work } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import { chatCompletionBody, type ChatCompletionBody } from "../schema/openai.ts";
 import { event, merged, streamResponse } from "../stream.ts";
@@ -22,14 +23,14 @@ import {
 export async function chatCompletions(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(chatCompletionBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const work = workOf(value, exchange);
   const jobs = await exchange.start(copies(work, value.n ?? 1));
   const head = {
     id: newId("chatcmpl-"),
     created: Math.floor(Date.now() / 1000),
-    model: service.options.modelId,
+    model: exchange.modelId,
     system_fingerprint: `zinc-${service.options.version}`,
   };
   if (value.stream === true) {
@@ -71,20 +72,13 @@ function workOf(body: ChatCompletionBody, exchange: Exchange): Work {
     stop: body.stop,
     ignoreEos: body.ignore_eos,
     logprobs: body.logprobs === true ? (body.top_logprobs ?? 0) : undefined,
-    shape: shapeOf(body),
+    shape: answerShape(body),
   });
 }
 
 function choiceOf(choice: ChatCompletionBody["tool_choice"]): ToolChoice {
   if (choice === undefined || choice === "none" || choice === "auto") return "auto";
   return choice === "required" ? choice : choice.function;
-}
-
-function shapeOf({ response_format: format }: ChatCompletionBody): AnswerShape | undefined {
-  if (format === undefined || format.type === "text") return undefined;
-  return format.type === "json_object"
-    ? { type: "json" }
-    : { type: "schema", schema: format.json_schema.schema };
 }
 
 interface Head {

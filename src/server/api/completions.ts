@@ -1,5 +1,6 @@
 /** POST /v1/completions: the prompt as it is, without a chat template. */
 import { AnswerCollector } from "../../chat/answer.ts";
+import { answerShape } from "../answer-shape.ts";
 import { invalid } from "../api-error.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
@@ -16,7 +17,7 @@ const usualMaxTokens = 16;
 export async function completions(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(completionBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const count = value.n ?? 1;
   if (value.best_of !== undefined && value.best_of !== count) {
@@ -32,7 +33,7 @@ export async function completions(exchange: Exchange, body: unknown): Promise<Re
     id: newId("cmpl-"),
     object: "text_completion",
     created: Math.floor(Date.now() / 1000),
-    model: service.options.modelId,
+    model: exchange.modelId,
     system_fingerprint: `zinc-${service.options.version}`,
   };
   const answers = jobs.map((job, i) => ({ job, echo: echoes[Math.floor(i / count)] ?? "" }));
@@ -60,6 +61,7 @@ function workOf(
   prompt: string | number[],
 ): Work {
   return {
+    type: "answer",
     prompt:
       typeof prompt === "string"
         ? { type: "text", text: prompt }
@@ -70,7 +72,7 @@ function workOf(
     stop: body.stop ?? [],
     ignoreEos: body.ignore_eos === true,
     logprobs: body.logprobs,
-    shape: undefined,
+    shape: answerShape(body),
   };
 }
 

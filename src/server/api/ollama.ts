@@ -1,15 +1,18 @@
 /** Ollama's API: POST /api/chat and /api/generate, and what its clients ask first. */
 import { AnswerCollector, type Answer, type Part } from "../../chat/answer.ts";
+import type { AnswerShape } from "../../chat/shape/answer-shape.ts";
 import { invariant } from "../../errors.ts";
 import type { ApiError } from "../api-error.ts";
 import { chatWork } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
+import { embed } from "../embedding.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
-import type { AnswerShape, Finish, Work } from "../protocol.ts";
+import type { Finish, Work } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import {
   ollamaChatBody,
+  ollamaEmbedBody,
   ollamaGenerateBody,
   ollamaShowBody,
   type OllamaMessage,
@@ -17,6 +20,7 @@ import {
 } from "../schema/ollama.ts";
 import type { ApiMessage } from "../schema/openai.ts";
 import type { Service } from "../service.ts";
+import type { OfferedModel } from "../shelf.ts";
 import { streamResponse, type StreamFormat } from "../stream.ts";
 import { samplingOf } from "../work-request.ts";
 
@@ -26,7 +30,7 @@ type Shape = (answer: Answer) => object;
 export async function ollamaChat(exchange: Exchange, body: unknown): Promise<Response> {
   const { value, unknown } = checkBody(ollamaChatBody, body);
   const { service } = exchange;
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   // That is how clients load a model before they use it.
   if (value.messages.length === 0) return loaded(exchange, { message: emptyMessage });
@@ -57,13 +61,14 @@ export async function ollamaChat(exchange: Exchange, body: unknown): Promise<Res
 export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise<Response> {
   const { value, unknown } = checkBody(ollamaGenerateBody, body);
   const { service } = exchange;
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { prompt = "", system, raw = false, format } = value;
   if (prompt === "") return loaded(exchange, { response: "" });
   const limits = limitsOf(value.options);
   const work: Work = raw
     ? {
+        type: "answer",
         prompt: { type: "text", text: prompt },
         client: exchange.client,
         sampling: samplingOf(limits.sampling, service.options.sampling),
@@ -90,6 +95,24 @@ export async function ollamaGenerate(exchange: Exchange, body: unknown): Promise
   }));
 }
 
+/** POST /api/embed */
+export async function ollamaEmbed(exchange: Exchange, body: unknown): Promise<Response> {
+  const { value, unknown } = checkBody(ollamaEmbedBody, body);
+  const { service } = exchange;
+  exchange.useModel(value.model);
+  service.noteUnknown(exchange.route, unknown);
+  const started = performance.now();
+  const { dimensions, truncate: truncates = true } = value;
+  const made = await embed(exchange, value.input, { dimensions, truncates });
+  return Response.json({
+    model: exchange.modelId,
+    embeddings: made.vectors.map((vector) => [...vector]),
+    total_duration: nanoseconds(performance.now() - started),
+    load_duration: 0,
+    prompt_eval_count: made.promptTokens,
+  });
+}
+
 /** GET /api/version */
 export function ollamaVersion({ service }: Exchange): Response {
   return Response.json({ version: service.options.version });
@@ -97,34 +120,41 @@ export function ollamaVersion({ service }: Exchange): Response {
 
 /** GET /api/tags */
 export function ollamaTags({ service }: Exchange): Response {
-  return Response.json({ models: [describeModel(service)] });
+  const models = service.options.shelf.list();
+  return Response.json({ models: models.map((one) => describeModel(service, one)) });
 }
 
 /** GET /api/ps */
 export function ollamaPs({ service }: Exchange): Response {
-  const { facts } = service.host;
-  const model = {
-    ...describeModel(service),
-    size_vram: facts?.deviceBytes ?? 0,
+  const { facts, deviceBytes, model } = service.host;
+  const loaded = {
+    ...describeModel(service, model),
+    size_vram: deviceBytes,
     context_length: facts?.contextTokens ?? 0,
   };
-  return Response.json({ models: facts === undefined ? [] : [model] });
+  return Response.json({ models: deviceBytes === 0 ? [] : [loaded] });
 }
 
 /** POST /api/show */
-export function ollamaShow({ service }: Exchange, body: unknown): Response {
+export function ollamaShow(exchange: Exchange, body: unknown): Response {
+  const { service } = exchange;
   const { value } = checkBody(ollamaShowBody, body);
-  service.requireModel(value.model ?? value.name);
-  const facts = service.host.requireReady();
+  const model = exchange.useModel(value.model ?? value.name);
+  // More is known of the one that is loaded.
+  const facts = model.id === service.host.model.id ? service.host.requireReady() : undefined;
   return Response.json({
-    details: describeModel(service).details,
-    template: facts.template ?? "",
-    capabilities: ["completion"],
-    model_info: {
-      "general.architecture": facts.architecture,
-      "general.name": facts.name,
-      [`${facts.architecture}.context_length`]: facts.trainedContextTokens,
-    },
+    details: describeModel(service, model).details,
+    template: facts?.template ?? "",
+    capabilities: ["completion", "embedding"],
+    model_info:
+      facts === undefined
+        ? {}
+        : {
+            "general.architecture": facts.architecture,
+            "general.name": facts.name,
+            [`${facts.architecture}.context_length`]: facts.trainedContextTokens,
+            [`${facts.architecture}.embedding_length`]: facts.width,
+          },
     modified_at: timeOf(service.startedS * 1000),
   });
 }
@@ -141,13 +171,14 @@ const lines: StreamFormat = {
 
 const emptyMessage = { role: "assistant", content: "" };
 
-function describeModel({ options, host, startedS }: Service) {
-  const family = host.facts?.architecture ?? "";
+function describeModel({ host, startedS }: Service, { id, sizeBytes }: OfferedModel) {
+  const facts = id === host.model.id ? host.facts : undefined;
+  const family = facts?.architecture ?? "";
   return {
-    name: options.modelId,
-    model: options.modelId,
+    name: id,
+    model: id,
     modified_at: timeOf(startedS * 1000),
-    size: host.facts?.deviceBytes ?? 0,
+    size: sizeBytes ?? facts?.deviceBytes ?? 0,
     digest: "",
     details: {
       parent_model: "",
@@ -160,9 +191,9 @@ function describeModel({ options, host, startedS }: Service) {
   };
 }
 
-function loaded({ service }: Exchange, fields: object): Response {
-  service.host.requireReady();
-  const model = service.options.modelId;
+async function loaded(exchange: Exchange, fields: object): Promise<Response> {
+  await exchange.load();
+  const model = exchange.modelId;
   const createdAt = timeOf(Date.now());
   return Response.json({
     model,
@@ -194,7 +225,7 @@ async function respond(
 
 /** Calls come whole, when they are complete. */
 async function* chunks(exchange: Exchange, job: Job, shape: Shape): AsyncGenerator<string, void> {
-  const model = exchange.service.options.modelId;
+  const model = exchange.modelId;
   const pieces = exchange.read(job);
   let call = new AnswerCollector();
   const answerOf = (part: Part): Answer | undefined => {
@@ -222,11 +253,10 @@ async function* chunks(exchange: Exchange, job: Job, shape: Shape): AsyncGenerat
   }
 }
 
-function lastOf({ service }: Exchange, fields: object, finish: Finish) {
-  const nanoseconds = (ms: number) => Math.round(ms * 1e6);
+function lastOf({ modelId }: Exchange, fields: object, finish: Finish) {
   const { queueMs, prefillMs, decodeMs, promptTokens, tokens, reason } = finish;
   return {
-    model: service.options.modelId,
+    model: modelId,
     created_at: timeOf(Date.now()),
     ...fields,
     done: true,
@@ -238,6 +268,10 @@ function lastOf({ service }: Exchange, fields: object, finish: Finish) {
     eval_count: tokens,
     eval_duration: nanoseconds(decodeMs),
   };
+}
+
+function nanoseconds(ms: number): number {
+  return Math.round(ms * 1e6);
 }
 
 function timeOf(ms: number): string {

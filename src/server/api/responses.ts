@@ -1,11 +1,12 @@
 /** POST /v1/responses: text and tools; nothing is stored. */
+import type { AnswerShape } from "../../chat/shape/answer-shape.ts";
 import { invariant } from "../../errors.ts";
 import { invalid } from "../api-error.ts";
 import { chatWork, type ToolChoice } from "../chat-work.ts";
 import { chatRequest } from "../conversation.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Job } from "../job.ts";
-import type { AnswerShape, Finish } from "../protocol.ts";
+import type { Finish } from "../protocol.ts";
 import { checkBody } from "../schema/field.ts";
 import type { ApiMessage } from "../schema/openai.ts";
 import { responsesBody, type InputItem, type ResponsesBody } from "../schema/responses.ts";
@@ -16,7 +17,7 @@ import { newId, openaiStream } from "./openai-shape.ts";
 export async function responses(exchange: Exchange, body: unknown): Promise<Response> {
   const { service } = exchange;
   const { value, unknown } = checkBody(responsesBody, body);
-  service.requireModel(value.model);
+  exchange.useModel(value.model);
   service.noteUnknown(exchange.route, unknown);
   const { tool_choice: choice, tools = [] } = value;
   const work = chatWork(exchange, {
@@ -130,13 +131,13 @@ class Draft {
   readonly #head: object;
   readonly #ids = new Map<number, string>();
 
-  constructor({ service }: Exchange, body: ResponsesBody) {
+  constructor({ modelId }: Exchange, body: ResponsesBody) {
     const { tools = [], instructions = null, max_output_tokens: maxTokens = null } = body;
     this.#head = {
       id: newId("resp_"),
       object: "response",
       created_at: Math.floor(Date.now() / 1000),
-      model: service.options.modelId,
+      model: modelId,
       instructions,
       max_output_tokens: maxTokens,
       parallel_tool_calls: body.parallel_tool_calls ?? true,

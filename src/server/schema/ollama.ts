@@ -1,7 +1,7 @@
 /** Bodies of Ollama's API. */
 import * as v from "valibot";
 import { flag, ignored, maybe, number, refused, stopField, text, whole } from "./field.ts";
-import { functionTool } from "./openai.ts";
+import { embeddingInputsMax, functionTool } from "./openai.ts";
 
 const message = v.looseObject({
   role: v.picklist(
@@ -67,6 +67,24 @@ export const ollamaGenerateBody = v.looseObject({
   images: refused("only text is supported", [[]]),
   template: refused("the model's own is used", [""]),
   context: refused("send the conversation to /api/chat", [[]]),
+});
+
+export const ollamaEmbedBody = v.looseObject({
+  model: text,
+  input: v.union(
+    [
+      v.pipe(
+        text,
+        v.transform((one) => [one]),
+      ),
+      v.pipe(v.array(text), v.maxLength(embeddingInputsMax)),
+    ],
+    `must be a string or a list of up to ${embeddingInputsMax} strings`,
+  ),
+  dimensions: maybe(whole(1)),
+  truncate: maybe(flag),
+  options: ignored,
+  keep_alive: ignored,
 });
 
 export const ollamaShowBody = v.looseObject({ model: maybe(text), name: maybe(text) });

@@ -96,6 +96,15 @@ const responseFormat = v.variant(
   "must be text, json_object or json_schema",
 );
 
+/** Beyond OpenAI's: a grammar in GBNF, and a schema, as llama.cpp's server takes them. */
+const shapeFields = {
+  response_format: maybe(responseFormat),
+  grammar: maybe(text),
+  json_schema: maybe(v.record(v.string(), v.unknown(), "must be a JSON schema")),
+} as const;
+
+export type ShapeRequest = v.InferOutput<v.LooseObjectSchema<typeof shapeFields, undefined>>;
+
 const streamFields = {
   stream: maybe(flag),
   stream_options: maybe(
@@ -117,7 +126,7 @@ export const chatCompletionBody = v.looseObject({
   tools: maybe(v.array(functionTool, "must be a list")),
   tool_choice: maybe(toolChoice),
   parallel_tool_calls: maybe(flag),
-  response_format: maybe(responseFormat),
+  ...shapeFields,
   reasoning_effort: maybe(
     v.picklist(
       ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
@@ -131,8 +140,6 @@ export const chatCompletionBody = v.looseObject({
   functions: refused("use tools"),
   function_call: refused("use tool_choice"),
   web_search_options: refused("offer a tool that searches", [{}]),
-  grammar: refused("use response_format with a schema", [""]),
-  json_schema: refused("use response_format"),
   prediction: ignored,
   user: ignored,
   metadata: ignored,
@@ -179,12 +186,41 @@ export const completionBody = v.looseObject({
   echo: maybe(flag),
   logprobs: maybe(whole(0, 20)),
   suffix: refused("text cannot be filled in", [""]),
-  grammar: refused("use /v1/chat/completions with response_format", [""]),
+  ...shapeFields,
   user: ignored,
   cache_prompt: ignored,
 });
 
 export type CompletionBody = v.InferOutput<typeof completionBody>;
+
+/** As OpenAI has it. */
+export const embeddingInputsMax = 2048;
+
+export const embeddingBody = v.looseObject({
+  model: maybe(text),
+  input: v.pipe(
+    v.union(
+      [
+        v.pipe(
+          text,
+          v.transform((one) => [one]),
+        ),
+        v.pipe(
+          ids,
+          v.nonEmpty(),
+          v.transform((one) => [one]),
+        ),
+        v.array(v.union([text, ids])),
+      ],
+      "must be a string, a list of token ids, or a list of these",
+    ),
+    v.nonEmpty("must not be empty"),
+    v.maxLength(embeddingInputsMax, `must be at most ${embeddingInputsMax} texts`),
+  ),
+  encoding_format: maybe(v.picklist(["float", "base64"], "must be float or base64")),
+  dimensions: maybe(whole(1)),
+  user: ignored,
+});
 
 export const tokenizeBody = v.looseObject({
   content: text,

@@ -21,9 +21,12 @@ export function ModelPicker() {
   const models = useValue(monitor.models);
   const chosen = useValue(settings).model;
   const popover = useRef<HTMLDivElement>(null);
-  const current = models.find(({ id }) => id === chosen) ?? models[0];
+  const current =
+    models.find(({ id }) => id === chosen) ?? models.find(({ isLoaded }) => isLoaded) ?? models[0];
   const choose = (model: Model) => {
     change({ model: model.id });
+    // At once: it takes its time, and the question may be ready when it is over.
+    if (model.isLoaded === false) void monitor.load(model.id);
     popover.current?.hidePopover();
   };
   const { progress } = server;

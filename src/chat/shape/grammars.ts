@@ -4,13 +4,14 @@
  * parts, takes others wrongly, and aborts on some.
  */
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
-import { callGrammar } from "../chat/shape/forced-call.ts";
-import { objectGrammar, schemaGrammar } from "../chat/shape/json-schema.ts";
-import { UnsupportedSchema } from "../chat/shape/unsupported-schema.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { Refusal } from "./problem.ts";
-import type { AnswerShape } from "./protocol.ts";
-import type { TokenMask } from "./token-source.ts";
+import { callGrammar } from "./forced-call.ts";
+import { BadGrammar } from "./gbnf-reader.ts";
+import { checkedGrammar } from "./gbnf.ts";
+import { objectGrammar, schemaGrammar } from "./json-schema.ts";
+import { UnsupportedSchema } from "./unsupported-schema.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { BadShape, type AnswerShape } from "./answer-shape.ts";
+import { isDeadEnd, type TokenMask } from "./token-mask.ts";
 
 /** Grammars that are remembered. */
 const knownMax = 32;
@@ -25,24 +26,27 @@ export class Grammars {
     this.#tokenizer = tokenizer;
   }
 
-  /** A mask for one answer. Throws a `Refusal` for a shape that cannot be enforced. */
+  /** A mask for one answer. Throws a `BadShape` for a shape that cannot be enforced. */
   async compile(shape: AnswerShape): Promise<TokenMask> {
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
-    const compiled = await this.#compiled(grammarOf(shape));
-    return MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+    const compiled = await this.#compiled(grammarOf(shape), shape.type);
+    const mask = await MatcherMask.create(await GrammarMatcher.createGrammarMatcher(compiled));
+    if (!isDeadEnd(mask)) return mask;
+    mask.close();
+    throw new BadShape("no token of this model begins what is asked for", shape.type);
   }
 
-  #compiled(grammar: string): Promise<CompiledGrammar> {
+  #compiled(grammar: string, type: AnswerShape["type"]): Promise<CompiledGrammar> {
     const known = this.#known.get(grammar);
     if (known !== undefined) return known;
-    const compiled = this.#compile(grammar);
+    const compiled = this.#compile(grammar, type);
     this.#known.set(grammar, compiled);
     compiled.catch(() => this.#known.delete(grammar));
     this.#makeRoom();
     return compiled;
   }
 
-  async #compile(grammar: string): Promise<CompiledGrammar> {
+  async #compile(grammar: string, type: AnswerShape["type"]): Promise<CompiledGrammar> {
     this.#compiler ??= this.#createCompiler();
     const compiler = await this.#compiler;
     try {
@@ -50,7 +54,7 @@ export class Grammars {
     } catch {
       // It may have left anything behind.
       this.#compiler = undefined;
-      throw unsupported("schema: the grammar engine refuses it");
+      throw new BadShape(`${type}: the grammar engine refuses it`, type);
     }
   }
 
@@ -77,18 +81,29 @@ export class Grammars {
   }
 }
 
-function grammarOf(shape: AnswerShape): string {
-  try {
-    if (shape.type === "json") return objectGrammar;
-    return shape.type === "schema" ? schemaGrammar(shape.schema) : callGrammar(shape.tools);
-  } catch (error) {
-    if (!(error instanceof UnsupportedSchema)) throw error;
-    throw unsupported(error.message, shape.type === "call" ? "tools" : "response_format");
-  }
+/** Throws a `BadShape` for a shape that cannot be enforced, whatever the model. */
+export function requireShape(shape: AnswerShape): void {
+  grammarOf(shape);
 }
 
-function unsupported(message: string, param = "response_format"): Refusal {
-  return new Refusal({ kind: "usage", message, param, code: "unsupported_schema" });
+function grammarOf(shape: AnswerShape): string {
+  try {
+    switch (shape.type) {
+      case "json":
+        return objectGrammar;
+      case "schema":
+        return schemaGrammar(shape.schema);
+      case "grammar":
+        return checkedGrammar(shape.grammar);
+      case "call":
+        return callGrammar(shape.tools);
+    }
+  } catch (error) {
+    const { type } = shape;
+    if (error instanceof BadGrammar) throw new BadShape(error.message, type, "invalid_grammar");
+    if (!(error instanceof UnsupportedSchema)) throw error;
+    throw new BadShape(error.message, type);
+  }
 }
 
 class MatcherMask implements TokenMask {

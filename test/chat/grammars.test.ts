@@ -4,9 +4,8 @@
  */
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020";
-import { Grammars } from "../../src/server/grammars.ts";
-import { Refusal } from "../../src/server/problem.ts";
-import type { AnswerShape } from "../../src/server/protocol.ts";
+import { BadShape, type AnswerShape } from "../../src/chat/shape/answer-shape.ts";
+import { Grammars } from "../../src/chat/shape/grammars.ts";
 import { builtinChat } from "../helpers/builtin-chat.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
 
@@ -72,6 +71,7 @@ describe("whatever is made under a schema is valid", () => {
     ["a tree", tree],
     ["digits", { type: "string", pattern: "^\\d{4}$" }],
     ["a word", { type: "string", pattern: "^[A-Z][a-z]{2,5}$" }],
+    ["letters with accents", { type: "string", pattern: "^[à-ü]{2}$" }],
     ["any few characters", { type: "string", pattern: "^.{1,4}$" }],
     ["characters but digits", { type: "string", pattern: "^[^0-9]{1,4}$" }],
     ["a date", { type: "string", format: "date" }],
@@ -120,9 +120,13 @@ describe("whatever is made under a schema is valid", () => {
   });
 });
 
-/** Whether the mask lets a text through, token by token, and then the end. */
-async function isTaken(schema: unknown, text: string): Promise<boolean> {
-  const mask = await grammars.compile({ type: "schema", schema });
+/** Whether the mask of a schema lets a text through, token by token, and then the end. */
+function isTaken(schema: unknown, text: string): Promise<boolean> {
+  return isTakenBy({ type: "schema", schema }, text);
+}
+
+async function isTakenBy(shape: AnswerShape, text: string): Promise<boolean> {
+  const mask = await grammars.compile(shape);
   const tokens = [...tokenizer.encode(text), endToken];
   let isFine = true;
   for (const token of tokens) {
@@ -148,6 +152,39 @@ describe("characters", () => {
     expect(await isTaken(text, '"a\\n\\u00e9"')).toBe(true);
     expect(await isTaken(text, '"\\ud83d"')).toBe(false);
     expect(await isTaken(text, '"a\nb"')).toBe(false);
+  });
+});
+
+describe("a grammar in GBNF", () => {
+  test.each([
+    ["of moves", 'root ::= ([a-h] [1-8] " "?){2}', "e2 e4", "e2 e9"],
+    ["over lines", 'root ::= (\n  "a" |\n  "b"\n)+\n# end', "abba", "abc"],
+    ["of any letters", "root ::= .{2}", "é😀", "é😀歪"],
+    ["of none of some", "root ::= [^0-9\\n]+", "a-b", "a1"],
+    ["of none beyond ASCII", "root ::= [^\\x80-\\U0010ffff]+", "a-b", "é"],
+    ["of letters with accents", "root ::= [à-ü]{2}", "éü", "éÿ"],
+    ["of letters of all kinds", "root ::= [a😀歪]+", "歪a😀", "b"],
+    ["of all beyond ASCII", "root ::= [^\\x01-\\x7f]+", "歪é😀", "a"],
+    ["of a dash and brackets", "root ::= [\\[\\]a-]+", "[-a]", "b"],
+    ["that begins with itself", 'root ::= root "+" n | n\nn ::= [0-9]+', "1+22+3", "1+"],
+    ["of repeats of repeats", 'root ::= ("a"* "b"?)*', "aabab", "c"],
+    ["of nothing or something", 'root ::= "x"? | "yes" | ""', "yes", "no"],
+    ["of exact numbers", 'root ::= "a"{0} "b"{2} "c"{,1} "d"{1,}', "bbdd", "bd"],
+    ["of escapes", 'root ::= "\\x41\\u00e9\\U0001f600\\t\\"\\\\"', 'Aé😀\t"\\', "A"],
+  ])("%s", async (_name, grammar, good, bad) => {
+    expect(await isTakenBy({ type: "grammar", grammar }, good)).toBe(true);
+    expect(await isTakenBy({ type: "grammar", grammar }, bad)).toBe(false);
+  });
+
+  test("that is wrong is refused by its line", async () => {
+    const shape = { type: "grammar", grammar: "root ::= a" } as const;
+    const refused = await grammars.compile(shape).catch((error) => error);
+    expect(refused).toBeInstanceOf(BadShape);
+    expect(refused).toMatchObject({
+      kind: "usage",
+      message: "grammar, line 1: there is no rule a",
+      code: "invalid_grammar",
+    });
   });
 });
 
@@ -191,18 +228,14 @@ describe("a schema is refused", () => {
     ["for requiring what is not there", { type: "object", required: ["a"] }, "required a"],
   ])("%s", async (_reason, schema, message) => {
     const refused = await grammars.compile({ type: "schema", schema }).catch((error) => error);
-    expect(refused).toBeInstanceOf(Refusal);
-    expect((refused as Refusal).problem).toMatchObject({
-      kind: "usage",
-      code: "unsupported_schema",
-      param: "response_format",
-    });
-    expect((refused as Refusal).message).toContain(message);
+    expect(refused).toBeInstanceOf(BadShape);
+    expect(refused).toMatchObject({ code: "unsupported_schema", shape: "schema" });
+    expect((refused as BadShape).message).toContain(message);
   });
 
   test("by the name of the place", async () => {
     const schema = { type: "object", properties: { a: { type: "array", items: { not: {} } } } };
     const refused = await grammars.compile({ type: "schema", schema }).catch((error) => error);
-    expect((refused as Refusal).message).toStartWith("schema.properties.a.items: ");
+    expect((refused as BadShape).message).toStartWith("schema.properties.a.items: ");
   });
 });

@@ -2,10 +2,10 @@
  * A mask that waits: an answer may begin with thoughts, or with the header of a message, and only
  * what stands behind must have a shape.
  */
-import type { AnswerStart } from "../chat/output/answer-start.ts";
-import type { OutputFormat } from "../chat/output/format.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import type { TokenMask } from "./token-source.ts";
+import type { AnswerStart } from "../output/answer-start.ts";
+import type { OutputFormat } from "../output/format.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { TokenMask } from "./token-mask.ts";
 
 /** Where the message of gpt-oss that is the answer begins. */
 const finalMessage = /<\|channel\|>final[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>$/;
