@@ -15,7 +15,7 @@ export interface CopiedMemory {
   readonly states: Readonly<Record<string, BufferSlice>>;
   /** Blocks that each cache is divided into. */
   readonly blockCount: number;
-  /** Rows that each state is divided into: sequences, then checkpoints. */
+  /** Rows that each state is divided into: sequences, then checkpoints, then spare ones. */
   readonly stateCount: number;
 }
 

@@ -9,14 +9,18 @@ import { uploadWeights, type UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
+import { DraftAccount, type DraftJudge } from "./draft-account.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
+import { NgramDrafter } from "./ngram-drafter.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
-import { Scheduler, type SchedulerStats } from "./scheduler.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { SchedulerStats } from "./scheduler-stats.ts";
 import { Sequence } from "./sequence.ts";
+import { Speculation } from "./speculation.ts";
 import { TokenLoop } from "./token-loop.ts";
 
 export interface EngineOptions extends PlanWishes {
@@ -24,6 +28,8 @@ export interface EngineOptions extends PlanWishes {
   readonly deterministic?: boolean;
   /** Time every dispatch. */
   readonly profile?: boolean;
+  /** Decides when drafts pay; by default it is measured. */
+  readonly draftJudge?: DraftJudge;
   readonly onPlan?: (plan: MemoryPlan) => void;
   readonly onProgress?: (progress: UploadProgress) => void;
 }
@@ -52,7 +58,7 @@ export class Engine {
     model: Model,
     plan: MemoryPlan,
     memory: EngineMemory,
-    { deterministic = false, profile = false }: EngineOptions,
+    { deterministic = false, profile = false, drafts, draftJudge }: EngineOptions,
   ) {
     this.gpu = gpu;
     this.model = model;
@@ -72,14 +78,23 @@ export class Engine {
       : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
     const mixedBudget = new RowBudget({ least, first: rowsFirst, most, ...mixedMs });
     const { vocabularySize } = model.config;
+    const isRecurrent = plan.checkpointCapacity !== undefined;
+    const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
+    const createDrafter = () => (drafts === "ngram" ? new NgramDrafter() : undefined);
     this.#runner = runner;
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;
-    this.#loop = new TokenLoop({ scheduler, runner, prefillBudget, mixedBudget, vocabularySize });
+    this.#loop = new TokenLoop({
+      ...{ scheduler, runner, prefillBudget, mixedBudget, vocabularySize },
+      ...{ speculation, createDrafter },
+    });
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
-  static async load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
+  static async load(gpu: Gpu, model: Model, wishes: EngineOptions = {}): Promise<Engine> {
+    // To a processor, which is never short of bandwidth, each row costs as much as the first.
+    const isCpu = gpu.device.capabilities.kind === "cpu";
+    const options = { ...wishes, drafts: wishes.drafts ?? (isCpu ? "off" : "ngram") };
     const plan = planMemory(gpu.device, model, options);
     options.onPlan?.(plan);
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);

@@ -17,6 +17,8 @@ export interface CacheLimits {
   readonly sequenceCapacity: number;
   /** Undefined for a model without recurrent layers. */
   readonly checkpointCapacity: number | undefined;
+  /** Sequences with recurrent state that drafts can be verified for in one step; 0 by default. */
+  readonly spareCapacity?: number | undefined;
 }
 
 export interface CacheCopies {
@@ -40,15 +42,19 @@ export class PagedCache {
   readonly #tree: PrefixTree;
   readonly #checkpoints: Checkpoints;
   readonly #isRecurrent: boolean;
+  readonly #spareCount: number;
   #blockCopies: Copy[] = [];
   /** Nodes that blocks are copied from in the step that is being planned. */
   #sources: PrefixNode[] = [];
 
-  constructor({ blockCount, sequenceCapacity, checkpointCapacity }: CacheLimits) {
+  constructor(limits: CacheLimits) {
+    const { blockCount, sequenceCapacity, checkpointCapacity, spareCapacity = 0 } = limits;
+    const slotCount = checkpointCapacity ?? 0;
     this.#pool = new BlockPool(blockCount);
     this.#tree = new PrefixTree(this.#pool);
-    this.#checkpoints = new Checkpoints(this.#tree, sequenceCapacity, checkpointCapacity ?? 0);
+    this.#checkpoints = new Checkpoints(this.#tree, sequenceCapacity, slotCount, spareCapacity);
     this.#isRecurrent = checkpointCapacity !== undefined;
+    this.#spareCount = spareCapacity;
   }
 
   get freeCount(): number {
@@ -128,6 +134,27 @@ export class PagedCache {
     residence.length += count;
   }
 
+  /** Whether the next positions of a sequence can be taken back; what that takes is kept. */
+  mark(residence: Residence): boolean {
+    if (!this.#isRecurrent) return true;
+    residence.spare = this.#checkpoints.saveSpare(residence.slot);
+    return residence.spare !== undefined;
+  }
+
+  /**
+   * Takes back what was written since the mark at `marked`, from `length` on. False if that takes
+   * back everything: states are no sums of positions, and what was right is computed again.
+   */
+  rewind(residence: Residence, marked: number, length: number): boolean {
+    const { spare, slot } = residence;
+    const isWhole = length === residence.length;
+    if (spare !== undefined && !isWhole) this.#checkpoints.restoreSpare(spare, slot);
+    this.#unmark(residence);
+    const goesBack = this.#isRecurrent && !isWhole;
+    residence.length = goesBack ? marked : length;
+    return !goesBack;
+  }
+
   /** Puts what is complete and known into the tree, where other sequences find it. */
   publish(residence: Residence, tokens: readonly number[]): void {
     const known = Math.min(residence.length, tokens.length);
@@ -184,13 +211,15 @@ export class PagedCache {
   check(residences: Iterable<Residence>): void {
     const counts = new Uint32Array(this.#pool.blockCount);
     let slotCount = this.#checkpoints.freeCount;
+    let spareCount = this.#checkpoints.freeSpareCount;
     const count = (block: number) => (counts[block] = (counts[block] ?? 0) + 1);
     for (const { block, checkpoint } of this.#tree.nodes()) {
       count(block);
       if (checkpoint !== undefined) slotCount++;
     }
-    for (const { blocks, path, tail, held } of residences) {
+    for (const { blocks, path, tail, held, spare } of residences) {
       blocks.forEach(count);
+      if (spare !== undefined) spareCount++;
       if (tail !== undefined) count(tail.node.block);
       invariant(
         path.every(({ block }, i) => block === blocks[i]),
@@ -205,6 +234,7 @@ export class PagedCache {
     });
     invariant(counts.filter((n) => n === 0).length === this.freeCount, "a block is lost");
     invariant(slotCount === this.#checkpoints.slotCount, "a checkpoint is lost");
+    invariant(spareCount === this.#spareCount, "a spare state is lost");
   }
 
   #take(): number | undefined {
@@ -244,9 +274,15 @@ export class PagedCache {
     for (const block of blocks.splice(path.length)) this.#pool.release(block);
     for (const node of path.splice(0).reverse()) this.#tree.letGo(node);
     for (const { slot } of held.splice(0)) this.#checkpoints.giveBack(slot);
+    this.#unmark(residence);
     blocks.length = 0;
     residence.length = 0;
     residence.tableFrom = 0;
+  }
+
+  #unmark(residence: Residence): void {
+    if (residence.spare !== undefined) this.#checkpoints.freeSpare(residence.spare);
+    residence.spare = undefined;
   }
 
   #restoreFrom(residence: Residence, node: PrefixNode | undefined): void {

@@ -93,9 +93,9 @@ export class Programs {
     return pass;
   }
 
-  /** All that were recorded so far. */
-  all(): RecordedPass[] {
-    return [...this.#recorded.values()];
+  /** How many were recorded so far. */
+  get count(): number {
+    return this.#recorded.size;
   }
 
   free(): void {

@@ -12,7 +12,7 @@ import type { ProfileLine } from "../vulkan/profiler.ts";
 import { CacheCopier } from "./cache-copier.ts";
 import type { EngineMemory } from "./memory.ts";
 import type { TableChange } from "./paged-cache.ts";
-import { cacheBlockCount, type MemoryPlan } from "./plan.ts";
+import { cacheBlockCount, stateCount, type MemoryPlan } from "./plan.ts";
 import { bucketOf, Programs, type ProgramOptions, type RecordedPass } from "./programs.ts";
 import type { StepWork } from "./step-plan.ts";
 
@@ -42,6 +42,8 @@ export interface Flight {
   /** The number of its memory. */
   readonly index: number;
   readonly hostMs: number;
+  /** Its program had to be recorded. */
+  readonly isNew: boolean;
 }
 
 /** What a step uses alone, as the host sees it. */
@@ -79,10 +81,8 @@ export class Runner {
     this.#plan = plan;
     this.#vocabularySize = model.config.vocabularySize;
     this.#programs = new Programs(gpu, model, memory, options);
-    const { cacheTokens, sequenceCapacity, checkpointCapacity = 0 } = plan;
-    const blockCount = cacheBlockCount(cacheTokens);
-    const stateCount = sequenceCapacity + checkpointCapacity;
-    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount });
+    const blockCount = cacheBlockCount(plan.cacheTokens);
+    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount: stateCount(plan) });
     this.#shape = memory.shape;
     this.#flights = memory.flights.map(({ step, samplings, tokens }) => ({
       step: words(step),
@@ -115,6 +115,7 @@ export class Runner {
     invariant(view !== undefined, `flight ${index}`);
     this.#next = (index + 1) % this.#flights.length;
     for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+    const knownCount = this.#programs.count;
     const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
     timeline.wait(view.submission);
     if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
@@ -134,6 +135,7 @@ export class Runner {
       submission: view.submission,
       index,
       hostMs: performance.now() - started,
+      isNew: this.#programs.count > knownCount,
     };
   }
 

@@ -1,0 +1,45 @@
+/** Rows of a step that are fed guesses: how many there is room for. */
+import type { PagedCache } from "./paged-cache.ts";
+import { hasOutput, type Share } from "./step-plan.ts";
+
+/** Of a step with guesses, all texts together: with more of them a step costs what they bring. */
+export const draftedRowsMax = 8;
+
+export interface DraftLimits {
+  /** Positions of a sequence at most. */
+  readonly contextTokens: number;
+  /** Rows of a step whose logits can be had. */
+  readonly outputCapacity: number;
+}
+
+/** Adds the guesses of each text to its row, if all there is to do is decoding. */
+export function addDrafts(
+  shares: readonly Share[],
+  cache: PagedCache,
+  limits: DraftLimits,
+  rowsLeft: number,
+): void {
+  const rowCount = shares.reduce((sum, share) => sum + share.rowCount, 0);
+  let room = Math.min(rowsLeft, draftedRowsMax - rowCount, limits.outputCapacity - shares.length);
+  if (!shares.every(hasOutput)) room = 0;
+  for (const share of shares) {
+    const { stream, residence } = share;
+    const drafts = stream.drafts.slice(0, Math.max(Math.min(room, roomOf(share, limits)), 0));
+    stream.drafts = [];
+    const count = cache.grow(residence, drafts.length);
+    if (count === 0 || !cache.mark(residence)) continue;
+    share.drafts = drafts.slice(0, count);
+    share.rowCount += count;
+    stream.verifyingCount = count;
+    cache.advance(residence, count);
+    room -= count;
+  }
+}
+
+/** Of one text. The step that ends at a checkpoint is one that cannot be taken back. */
+function roomOf({ stream, rowCount }: Share, { contextTokens }: DraftLimits): number {
+  const { length, madeCount, maxTokens, pendingCount } = stream;
+  if (rowCount > 1 || madeCount === 0 || pendingCount > 0) return 0;
+  const untilCheckpoint = stream.checkpointAfter(length - 1) - length - 1;
+  return Math.min(maxTokens - madeCount - 1, contextTokens - length, untilCheckpoint);
+}
