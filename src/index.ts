@@ -22,6 +22,7 @@ import {
 import { formatOf } from "./chat/output/format.ts";
 import { encodeRaw, resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
+import type { DraftSource } from "./engine/drafter.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
@@ -57,6 +58,11 @@ export interface LoadOptions {
   readonly checkpoints?: number | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
+  /**
+   * Who guesses tokens ahead, so that a step may verify several: the text's own past ("ngram", the
+   * default on a GPU) or nobody ("off").
+   */
+  readonly drafts?: DraftSource | undefined;
   /** A chat template (Jinja) instead of the model's own. */
   readonly template?: string | undefined;
   /** Where compiled pipelines are kept; the user's cache folder by default, nowhere if null. */
@@ -124,6 +130,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,
+    drafts: options.drafts,
     ...(options.onPlan && { onPlan: options.onPlan }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   });

@@ -16,6 +16,7 @@ import {
   chatFlags,
   contextFlags,
   deviceFlags,
+  draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -37,6 +38,7 @@ const flags = {
   ...chatFlags,
   ...samplingFlags,
   ...contextFlags,
+  ...draftFlags,
   ...deviceFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
@@ -148,7 +150,7 @@ function joinPrompt(piped: string, prompt: string, raw: boolean): string {
 
 function report(model: LanguageModel, result: GenerationResult) {
   const { text, reasoning, toolCalls, tokens, promptTokens, finishReason } = result;
-  const { prefillMs, decodeMs } = result;
+  const { prefillMs, decodeMs, draftedTokens, acceptedTokens } = result;
   const { prefill, decode } = speedsOf(result);
   return {
     text,
@@ -157,6 +159,7 @@ function report(model: LanguageModel, result: GenerationResult) {
     tokens,
     promptTokens,
     finishReason,
+    drafts: { drafted: draftedTokens, accepted: acceptedTokens },
     timings: {
       loadMs: model.loadMs,
       prefillMs,

@@ -14,6 +14,7 @@ import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag
 import {
   contextFlags,
   deviceFlags,
+  draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -52,6 +53,7 @@ const flags = {
   exitOnDeviceLoss: toggle("end with code 1 when the device is lost; else load again"),
   template: promptFlags.template,
   ...contextFlags,
+  ...draftFlags,
   ...deviceFlags,
   temp,
   topK,
@@ -128,7 +130,7 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, ctx, deterministic, template } = values;
+  const { device, ctx, deterministic, draft, template } = values;
   return new EngineHost({
     model: {
       path,
@@ -136,6 +138,7 @@ async function startEngine(
       contextTokens: ctx,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
+      drafts: draft,
       template: template === undefined ? undefined : await readTextFile(template),
     },
     queueMax: values.queue ?? usualQueue,

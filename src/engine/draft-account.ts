@@ -4,6 +4,7 @@
  * be lost is what was gained before and a small share of all decoding: so drafts that are always
  * wrong cost no more than that.
  */
+import { draftedRowCounts } from "./draft-rows.ts";
 import { TypicalTime } from "./typical-time.ts";
 
 /** What a step that makes a token of each text cost. */
@@ -35,8 +36,6 @@ const creditFirst = 1;
 const creditMost = 4;
 /** Plain steps after which something may have changed. */
 const forgetAfter = 100;
-/** Numbers of rows that there are programs for: more drafts up to the next one cost nothing. */
-const rowCounts = [2, 4, 8];
 
 export class DraftAccount implements DraftJudge {
   readonly #isRecurrent: boolean;
@@ -69,10 +68,10 @@ export class DraftAccount implements DraftJudge {
     const plainMs = this.#plain.get(texts)?.milliseconds;
     if (plainMs === undefined) return 0;
     let [best, bestGain] = [0, 0.05 * plainMs];
-    for (const rows of rowCounts) {
+    for (const rows of draftedRowCounts) {
       const count = Math.min(rows - texts, chances.length);
       if (count <= 0) continue;
-      const costMs = this.#costOf(rows, plainMs) - plainMs;
+      const costMs = this.#costOf(rows, texts, plainMs) - plainMs;
       const tokens = chances.slice(0, count).reduce((sum, chance) => sum + chance, 0);
       const againMs = this.#isRecurrent ? (1 - (chances[count - 1] ?? 0)) * plainMs * 0.3 : 0;
       const gain = (tokens / texts) * plainMs - costMs - againMs;
@@ -84,12 +83,12 @@ export class DraftAccount implements DraftJudge {
     return best;
   }
 
-  /** Rows beside the first cost something, even if all of the time goes into reading weights. */
-  #costOf(rows: number, plainMs: number): number {
+  /** More rows cost something, even if all of the time goes into reading weights. */
+  #costOf(rows: number, texts: number, plainMs: number): number {
     const known = this.#drafted.get(rows)?.milliseconds;
     if (known !== undefined) return known;
     const fewer = this.#drafted.get(rows / 2)?.milliseconds ?? 0;
-    return Math.max(plainMs * (1.1 + 0.05 * rows), 1.1 * fewer);
+    return Math.max(plainMs * (1.1 + 0.05 * (rows - texts)), 2 * fewer - plainMs);
   }
 }
 
@@ -102,5 +101,5 @@ function typicalOf(times: Map<number, TypicalTime>, key: number): TypicalTime {
 }
 
 function programRows(rows: number): number {
-  return rowCounts.find((count) => rows <= count) ?? rows;
+  return draftedRowCounts.find((count) => rows <= count) ?? rows;
 }

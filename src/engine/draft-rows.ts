@@ -5,6 +5,9 @@ import { hasOutput, type Share } from "./step-plan.ts";
 /** Of a step with guesses, all texts together: with more of them a step costs what they bring. */
 export const draftedRowsMax = 8;
 
+/** Numbers of rows that there are programs for: more drafts up to the next one cost nothing. */
+export const draftedRowCounts = [2, 4, draftedRowsMax];
+
 export interface DraftLimits {
   /** Positions of a sequence at most. */
   readonly contextTokens: number;

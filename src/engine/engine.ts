@@ -10,6 +10,7 @@ import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
 import { DraftAccount, type DraftJudge } from "./draft-account.ts";
+import { draftedRowCounts } from "./draft-rows.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
 import { NgramDrafter } from "./ngram-drafter.ts";
@@ -81,6 +82,7 @@ export class Engine {
     const isRecurrent = plan.checkpointCapacity !== undefined;
     const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
     const createDrafter = () => (drafts === "ngram" ? new NgramDrafter() : undefined);
+    if (drafts === "ngram") draftedRowCounts.forEach((rows) => runner.prepare(rows));
     this.#runner = runner;
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;

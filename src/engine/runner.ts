@@ -100,6 +100,12 @@ export class Runner {
     return canSample(this.#vocabularySize);
   }
 
+  /** Records what steps of so many rows, all of them sampled, will need: none waits for it then. */
+  prepare(rows: number): void {
+    const samples = this.canSample;
+    for (const index of this.#flights.keys()) this.#passFor(index, rows, rows, samples);
+  }
+
   /**
    * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
    * is when the host began to work on it.

@@ -130,7 +130,7 @@ export class Scheduler {
     return this.#running.get(id)?.tokens;
   }
 
-  /** Guesses what follows the known tokens of a text: the next step verifies what it has room for. */
+  /** Guesses what follows the tokens of a text; the next step verifies what it has room for. */
   propose(id: number, drafts: readonly number[]): void {
     const stream = this.#running.get(id);
     if (stream?.pendingCount === 0) stream.drafts = drafts;

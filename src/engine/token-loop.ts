@@ -5,6 +5,7 @@
  * signals, requests and writes get their turn.
  */
 import { invariant } from "../errors.ts";
+import { draftedRowsMax } from "./draft-rows.ts";
 import type { Drafter } from "./drafter.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import type { RowBudget } from "./row-budget.ts";
@@ -249,8 +250,9 @@ export class TokenLoop {
       if (drafts.length > 0) onDrafts?.(drafts.length, tokens.length - 1);
     });
     const drafted = hasDrafts(plan);
-    // Behind a draft that was wrong, rows may have to be computed again.
-    const isDecoding = rows.length === runs.length || drafted || isDelayed;
+    // Behind a draft that was wrong, a few rows may have to be computed again.
+    const isAgain = isDelayed && rows.length <= 2 * draftedRowsMax;
+    const isDecoding = rows.length === runs.length || drafted || isAgain;
     const before = this.#landedAt;
     this.#landedAt = now;
     if (drafted) this.#isDelayed = true;

@@ -10,12 +10,13 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, parallel, deterministic, template } = options;
+  const { path, device, contextTokens, parallel, deterministic, drafts, template } = options;
   const model = await load(path, {
     device,
     contextTokens,
     parallel,
     deterministic,
+    drafts,
     template,
     onWarning: (message) => tell({ type: "warning", message }),
     onProgress: (progress) => tell({ type: "progress", ...progress }),
@@ -54,6 +55,8 @@ async function loadModel(
         steps: stepCount,
         rows: totals.rows,
         preemptions: totals.preemptions,
+        drafted: totals.drafted,
+        accepted: totals.accepted,
       };
     },
     close: () => model.close(),

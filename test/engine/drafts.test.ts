@@ -5,14 +5,13 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { openBuiltin } from "../../src/builtin/builtin.ts";
 import type { DraftJudge } from "../../src/engine/draft-account.ts";
 import type { Drafter } from "../../src/engine/drafter.ts";
 import { Engine } from "../../src/engine/engine.ts";
 import { NgramDrafter } from "../../src/engine/ngram-drafter.ts";
 import { HostSampler } from "../../src/engine/sampler.ts";
 import { completeSampling, type Sampling } from "../../src/engine/sampling.ts";
-import { openGguf } from "../../src/gguf/file.ts";
+import { openModelFile, openTokenizer } from "../../src/index.ts";
 import { describeModel } from "../../src/model/architectures.ts";
 import { noGpu, testGpu } from "../helpers/gpu.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
@@ -28,9 +27,9 @@ const families = [
 /** Tries every draft that there is room for in a step of four rows. */
 const eager: DraftJudge = { observe() {}, worthwhile: (texts) => Math.max(4 - texts, 0) };
 
-/** Four tokens over and over; the answer often goes on with them. */
-const period = [700, 1200, 900, 1500];
-const repeating = Array.from({ length: 30 }, (_unused, i) => period[i % 4] ?? 0);
+/** What both models answer with the sentence itself. */
+const sentence = "The small dog found a red ball and the old cat found a blue hat.";
+const echo = `<|im_start|>user\nRepeat: ${sentence}<|im_end|>\n<|im_start|>assistant\n`;
 
 function prompt(length: number, seed: number): number[] {
   const random = new SeededRandom(seed + 1);
@@ -84,9 +83,11 @@ describe.each(families)("with %s", (_name, path) => {
 
   describe.skipIf(missing !== undefined)("a text with drafts", () => {
     let engine: Engine;
+    let repeating: readonly number[];
 
     beforeAll(async () => {
-      const file = path === undefined ? await openBuiltin() : await openGguf(path);
+      const file = await openModelFile(path);
+      repeating = openTokenizer(file)?.encode(echo, { special: true }) ?? [];
       engine = await Engine.load(testGpu(), describeModel(file), {
         ...{ parallel: 3, contextTokens: 256, deterministic: true },
         ...{ drafts: "ngram", draftJudge: eager },
@@ -103,7 +104,7 @@ describe.each(families)("with %s", (_name, path) => {
       expect(drafted.tokens).toEqual(plain.tokens);
       expect(drafted.drafted).toBeGreaterThan(15);
       if (right === 0) expect(drafted.accepted).toBe(0);
-      else expect(drafted.accepted).toBeGreaterThan(10 + 4 * right);
+      else expect(drafted.accepted).toBeGreaterThan(8 + 4 * right);
       expect(engine.stats).toMatchObject({ waitingCount: 0, runningCount: 0 });
     });
 
@@ -123,7 +124,7 @@ describe.each(families)("with %s", (_name, path) => {
       const plain = await make(engine, repeating, null);
       const drafted = await make(engine, repeating, new NgramDrafter());
       expect(drafted.tokens).toEqual(plain.tokens);
-      expect(drafted.drafted).toBeGreaterThan(5);
+      expect(drafted.accepted).toBeGreaterThan(2);
     });
 
     test("ends where it ends, also in the middle of a draft", async () => {
