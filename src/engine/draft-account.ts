@@ -34,6 +34,8 @@ const lossShare = 0.02;
 /** Plain steps that may be lost at first, and at most. */
 const creditFirst = 1;
 const creditMost = 4;
+/** Of a plain step: what it costs to take back a step of a recurrent model. */
+const againShare = 0.2;
 /** Plain steps after which something may have changed. */
 const forgetAfter = 100;
 
@@ -73,7 +75,9 @@ export class DraftAccount implements DraftJudge {
       if (count <= 0) continue;
       const costMs = this.#costOf(rows, texts, plainMs) - plainMs;
       const tokens = chances.slice(0, count).reduce((sum, chance) => sum + chance, 0);
-      const againMs = this.#isRecurrent ? (1 - (chances[count - 1] ?? 0)) * plainMs * 0.3 : 0;
+      const againMs = this.#isRecurrent
+        ? (1 - (chances[count - 1] ?? 0)) * plainMs * againShare
+        : 0;
       const gain = (tokens / texts) * plainMs - costMs - againMs;
       const canLose = costMs + againMs <= (this.#creditMs ?? 0);
       if (gain > bestGain && canLose) [best, bestGain] = [count, gain];

@@ -22,6 +22,7 @@ export function addDrafts(
   limits: DraftLimits,
   rowsLeft: number,
 ): void {
+  // What is computed again behind wrong guesses takes rows, too: fewer are left for new ones.
   const rowCount = shares.reduce((sum, share) => sum + share.rowCount, 0);
   let room = Math.min(rowsLeft, draftedRowsMax - rowCount, limits.outputCapacity - shares.length);
   if (!shares.every(hasOutput)) room = 0;
@@ -30,7 +31,10 @@ export function addDrafts(
     const drafts = stream.drafts.slice(0, Math.max(Math.min(room, roomOf(share, limits)), 0));
     stream.drafts = [];
     const count = cache.grow(residence, drafts.length);
-    if (count === 0 || !cache.mark(residence)) continue;
+    if (count === 0 || !cache.mark(residence)) {
+      cache.unmark(residence);
+      continue;
+    }
     share.drafts = drafts.slice(0, count);
     share.rowCount += count;
     stream.verifyingCount = count;
@@ -40,9 +44,10 @@ export function addDrafts(
 }
 
 /** Of one text. The step that ends at a checkpoint is one that cannot be taken back. */
-function roomOf({ stream, rowCount }: Share, { contextTokens }: DraftLimits): number {
+function roomOf({ stream, residence, rowCount }: Share, { contextTokens }: DraftLimits): number {
   const { length, madeCount, maxTokens, pendingCount } = stream;
-  if (rowCount > 1 || madeCount === 0 || pendingCount > 0) return 0;
+  const isAgain = residence.spare !== undefined;
+  if ((rowCount > 1 && !isAgain) || madeCount === 0 || pendingCount > 0) return 0;
   const untilCheckpoint = stream.checkpointAfter(length - 1) - length - 1;
   return Math.min(maxTokens - madeCount - 1, contextTokens - length, untilCheckpoint);
 }

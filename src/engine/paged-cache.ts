@@ -134,11 +134,20 @@ export class PagedCache {
     residence.length += count;
   }
 
-  /** Whether the next positions of a sequence can be taken back; what that takes is kept. */
+  /**
+   * Whether the next positions of a sequence can be taken back; what that takes is kept. A sequence
+   * that went back to a mark still has it.
+   */
   mark(residence: Residence): boolean {
     if (!this.#isRecurrent) return true;
-    residence.spare = this.#checkpoints.saveSpare(residence.slot);
+    residence.spare ??= this.#checkpoints.saveSpare(residence.slot);
     return residence.spare !== undefined;
+  }
+
+  /** What was written since the mark stays. */
+  unmark(residence: Residence): void {
+    if (residence.spare !== undefined) this.#checkpoints.freeSpare(residence.spare);
+    residence.spare = undefined;
   }
 
   /**
@@ -147,12 +156,14 @@ export class PagedCache {
    */
   rewind(residence: Residence, marked: number, length: number): boolean {
     const { spare, slot } = residence;
-    const isWhole = length === residence.length;
-    if (spare !== undefined && !isWhole) this.#checkpoints.restoreSpare(spare, slot);
-    this.#unmark(residence);
-    const goesBack = this.#isRecurrent && !isWhole;
-    residence.length = goesBack ? marked : length;
-    return !goesBack;
+    if (spare === undefined || length === residence.length) {
+      this.unmark(residence);
+      residence.length = length;
+      return true;
+    }
+    this.#checkpoints.restoreSpare(spare, slot);
+    residence.length = marked;
+    return false;
   }
 
   /** Puts what is complete and known into the tree, where other sequences find it. */
@@ -274,15 +285,10 @@ export class PagedCache {
     for (const block of blocks.splice(path.length)) this.#pool.release(block);
     for (const node of path.splice(0).reverse()) this.#tree.letGo(node);
     for (const { slot } of held.splice(0)) this.#checkpoints.giveBack(slot);
-    this.#unmark(residence);
+    this.unmark(residence);
     blocks.length = 0;
     residence.length = 0;
     residence.tableFrom = 0;
-  }
-
-  #unmark(residence: Residence): void {
-    if (residence.spare !== undefined) this.#checkpoints.freeSpare(residence.spare);
-    residence.spare = undefined;
   }
 
   #restoreFrom(residence: Residence, node: PrefixNode | undefined): void {

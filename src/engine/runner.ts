@@ -124,7 +124,6 @@ export class Runner {
     const knownCount = this.#programs.count;
     const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
     timeline.wait(view.submission);
-    if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
     const copySubmits = this.#copier.submit(copies);
     for (const { slot, from, blocks } of view.tables) {
       writeBlockTable(view.step, this.#shape, slot, blocks, from);

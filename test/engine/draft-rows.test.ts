@@ -66,10 +66,22 @@ describe("guesses", () => {
   test("of a hybrid are tried on a copy of its state, and what was right is computed again", () => {
     const bench = new Bench(hybrid);
     expect(bench.step({ drafts: [7, 8, 9], right: 2 })).toBe("state 0 to 4, 0: 10+4 (1 7 8 9)");
-    expect(bench.step({ drafts: [7, 8, 9] })).toBe("state 4 to 0, 0: 10+4 (1 7 8 1)");
+    expect(bench.step()).toBe("state 4 to 0, 0: 10+4 (1 7 8 1)");
     expect(bench.step({ drafts: [7, 8], right: 2 })).toBe("state 0 to 4, 0: 14+3 (1 7 8)");
     // All of them were right: its state is what it should be.
     expect(bench.step()).toBe("0: 17+1 (1)");
+  });
+
+  test("of a hybrid stand also behind what is computed again, as long as there is room", () => {
+    const bench = new Bench(hybrid);
+    expect(bench.step({ drafts: [7, 8], right: 1 })).toBe("state 0 to 4, 0: 10+3 (1 7 8)");
+    const again = bench.step({ drafts: [7, 8], right: 1 });
+    expect(again).toBe("state 4 to 0, 0: 10+5 (1 7 1 7 8)");
+    expect(bench.step({ drafts: [7, 8] })).toBe("state 4 to 0, 0: 10+7 (1 7 1 7 1 7 8)");
+    expect(bench.step({ drafts: [7, 8] })).toBe("state 4 to 0, 0: 10+8 (1 7 1 7 1 1 7 8)");
+    expect(bench.step({ drafts: [7, 8] })).toBe("state 4 to 0, 0: 10+8 (1 7 1 7 1 1 1 7)");
+    expect(bench.step({ drafts: [7, 8] })).toBe("state 4 to 0, 0: 10+8 (1 7 1 7 1 1 1 1)");
+    expect(bench.step({ drafts: [7, 8] })).toBe("state 0 to 4, 0: 18+3 (1 7 8)");
   });
 
   test("of hybrids are for as many texts as there are spare states", () => {
