@@ -60,7 +60,7 @@ export interface LoadOptions {
   readonly deterministic?: boolean | undefined;
   /**
    * Who guesses tokens ahead, so that a step may verify several: the text's own past ("ngram", the
-   * default on a GPU) or nobody ("off").
+   * default on a GPU), layers of the model, if the file has them ("mtp"), or nobody ("off").
    */
   readonly drafts?: DraftSource | undefined;
   /** A chat template (Jinja) instead of the model's own. */
@@ -114,7 +114,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   requireCount("parallel", parallel, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
-  const model = describeModel(file);
+  const model = describeModel(file, { predicts: options.drafts === "mtp" });
   const tokenizer = openTokenizer(file, warn);
   const template = resolveTemplate(file.metadata, tokenizer, options.template);
   if (template?.problem !== undefined) {

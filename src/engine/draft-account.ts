@@ -22,6 +22,8 @@ export interface StepCost {
 /** Who decides how many drafts a step has. */
 export interface DraftJudge {
   observe(cost: StepCost): void;
+  /** Whether there is something to compare drafts with. */
+  knows(texts: number): boolean;
   /**
    * How many drafts are worth a try in a step of some texts: the first ones of a list that says of
    * each how likely it is to be accepted, the likeliest first.
@@ -64,6 +66,10 @@ export class DraftAccount implements DraftJudge {
     else if (++this.#plainCount % forgetAfter === 0) {
       for (const time of this.#drafted.values()) time.forget();
     }
+  }
+
+  knows(texts: number): boolean {
+    return (this.#plain.get(texts)?.count ?? 0) >= 3;
   }
 
   worthwhile(texts: number, chances: readonly number[]): number {

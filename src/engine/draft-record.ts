@@ -1,7 +1,7 @@
 /** How often the guesses for one text were right of late, by the evidence that there was. */
 
 /** What is assumed of guesses with little and with much evidence, and how firmly. */
-const firstChances = [0.4, 0.6, 0.75, 0.85];
+const firstChances = [0.4, 0.6, 0.75, 0.85, 0.7];
 const firstWeight = 4;
 /** What a guess still counts when the next one is judged. */
 const memory = 0.9;

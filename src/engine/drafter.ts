@@ -1,6 +1,7 @@
 /** Whoever guesses how a text goes on. A wrong guess costs time, and never changes the text. */
 
-export const draftSources = ["ngram", "off"] as const;
+/** The text's own past, the model's layers for further tokens, or nobody. */
+export const draftSources = ["ngram", "mtp", "off"] as const;
 export type DraftSource = (typeof draftSources)[number];
 
 export interface Guess {

@@ -11,11 +11,14 @@ import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
 import { DraftAccount, type DraftJudge } from "./draft-account.ts";
 import { draftedRowCounts } from "./draft-rows.ts";
+import type { Drafter, DraftSource } from "./drafter.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
+import { Lookahead, PredictedTokens } from "./lookahead.ts";
 import { NgramDrafter } from "./ngram-drafter.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
+import { PredictorPasses } from "./predictor-passes.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
 import { Scheduler } from "./scheduler.ts";
@@ -35,6 +38,12 @@ export interface EngineOptions extends PlanWishes {
   readonly onProgress?: (progress: UploadProgress) => void;
 }
 
+const drafterMakers: Readonly<Record<DraftSource, () => Drafter | undefined>> = {
+  ngram: () => new NgramDrafter(),
+  mtp: () => new PredictedTokens(),
+  off: () => undefined,
+};
+
 /** Submissions stay far below the watchdogs of drivers. */
 const prefillMs = { growMs: 250, shrinkMs: 800 };
 /** Who reads a text while another prompt comes in shall not see it stutter. */
@@ -50,6 +59,7 @@ export class Engine {
   readonly plan: MemoryPlan;
   readonly #groups: readonly MemoryGroup[];
   readonly #runner: Runner;
+  #passes: PredictorPasses | undefined;
   readonly #scheduler: Scheduler;
   readonly #loop: TokenLoop;
   readonly #prefillBudget: RowBudget;
@@ -59,7 +69,7 @@ export class Engine {
     model: Model,
     plan: MemoryPlan,
     memory: EngineMemory,
-    { deterministic = false, profile = false, drafts, draftJudge }: EngineOptions,
+    { deterministic = false, profile = false, drafts = "off", draftJudge }: EngineOptions,
   ) {
     this.gpu = gpu;
     this.model = model;
@@ -79,16 +89,21 @@ export class Engine {
       : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
     const mixedBudget = new RowBudget({ least, first: rowsFirst, most, ...mixedMs });
     const { vocabularySize } = model.config;
+    let lookahead: Lookahead | undefined;
     const isRecurrent = plan.checkpointCapacity !== undefined;
     const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
-    const createDrafter = () => (drafts === "ngram" ? new NgramDrafter() : undefined);
-    if (drafts === "ngram") draftedRowCounts.forEach((rows) => runner.prepare(rows));
+    if (drafts === "mtp") {
+      const passes = new PredictorPasses(gpu, model, memory, { deterministic, profile });
+      this.#passes = passes;
+      lookahead = new Lookahead({ scheduler, runner, speculation, passes });
+    }
+    if (drafts !== "off") draftedRowCounts.forEach((rows) => runner.prepare(rows));
     this.#runner = runner;
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;
     this.#loop = new TokenLoop({
       ...{ scheduler, runner, prefillBudget, mixedBudget, vocabularySize },
-      ...{ speculation, createDrafter },
+      ...{ speculation, lookahead, createDrafter: drafterMakers[drafts] },
     });
   }
 
@@ -97,6 +112,13 @@ export class Engine {
     // To a processor, which is never short of bandwidth, each row costs as much as the first.
     const isCpu = gpu.device.capabilities.kind === "cpu";
     const options = { ...wishes, drafts: wishes.drafts ?? (isCpu ? "off" : "ngram") };
+    if (options.drafts === "mtp" && model.predictor === undefined) {
+      throw new UserError(
+        "usage",
+        `${model.config.name} has no layers that guess further tokens (MTP)`,
+        "look guesses up in the text instead: ngram",
+      );
+    }
     const plan = planMemory(gpu.device, model, options);
     options.onPlan?.(plan);
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);
@@ -199,6 +221,7 @@ export class Engine {
     this.#loop.stop();
     this.gpu.device.waitIdle();
     this.#runner.free();
+    this.#passes?.free();
     for (const group of this.#groups) group.free();
   }
 

@@ -70,6 +70,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
         step: present(inputs[i]),
         samplings: present(inputs[stepsInFlight + i]),
         tokens: slice,
+        hidden: named.get(`hidden ${i}`),
       })),
       latest: present(named.get("latest tokens")),
       samplingScratch,

@@ -122,6 +122,14 @@ export class PagedCache {
     return Math.min(room, count);
   }
 
+  /** Takes blocks for the first `length` positions, and says so; undefined if there are none. */
+  reserve(residence: Residence, length: number): readonly TableChange[] | undefined {
+    const count = Math.max(length - residence.length, 0);
+    if (this.grow(residence, count) < count) return undefined;
+    const change = this.takeTableChange(residence);
+    return change === undefined ? [] : [change];
+  }
+
   /** The next `count` positions will be written. */
   advance(residence: Residence, count: number): void {
     const { blocks, length } = residence;

@@ -10,6 +10,7 @@ import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
 import type { Model } from "../model/model.ts";
 import { weightPieces } from "../model/weights.ts";
 import type { Device } from "../vulkan/device.ts";
+import { stepsInFlight } from "./programs.ts";
 import { draftedRowsMax } from "./draft-rows.ts";
 import type { DraftSource } from "./drafter.ts";
 import { freeDeviceBytes, planPacking, sliceAlignment, type Piece } from "../vulkan/memory.ts";
@@ -204,7 +205,16 @@ export function activationPieces(
     },
     // One for each sequence, of which there are no more than outputs.
     { label: "latest tokens", byteSize: outputCapacity * 4 },
+    ...(model.predictor === undefined ? [] : hiddenPieces(model, rowCapacity)),
   ];
+}
+
+/** What layers that guess further tokens read of each step under way. */
+function hiddenPieces({ config }: Model, rowCapacity: number): Piece[] {
+  const byteSize = rowCapacity * config.width * 4;
+  return Array.from({ length: stepsInFlight }, (_unused, i) => ({
+    ...{ label: `hidden ${i}`, byteSize },
+  }));
 }
 
 /** Texts that are made side by side want one output each. */

@@ -17,6 +17,8 @@ export interface FlightMemory {
   readonly samplings: BufferSlice;
   /** Where the host reads the tokens that the device chose. */
   readonly tokens: BufferSlice;
+  /** What the head reads of each row, if somebody guesses from it. */
+  readonly hidden?: BufferSlice | undefined;
 }
 
 /** What all programs of an engine share. */
@@ -124,6 +126,7 @@ export class Programs {
     this.#model.record(context, {
       ...memory,
       step: own.step,
+      hidden: own.hidden,
       rowCapacity,
       outputCapacity,
       deterministic,

@@ -106,6 +106,11 @@ export class Runner {
     for (const index of this.#flights.keys()) this.#passFor(index, rows, rows, samples);
   }
 
+  /** What has changed in the block tables beside the steps. */
+  tell(tables: readonly TableChange[]): void {
+    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+  }
+
   /**
    * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
    * is when the host began to work on it.
@@ -120,7 +125,7 @@ export class Runner {
     const view = this.#flights[index];
     invariant(view !== undefined, `flight ${index}`);
     this.#next = (index + 1) % this.#flights.length;
-    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+    this.tell(tables);
     const knownCount = this.#programs.count;
     const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
     timeline.wait(view.submission);

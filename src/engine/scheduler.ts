@@ -13,7 +13,7 @@ import { ClientLedger } from "./client-ledger.ts";
 import { addDrafts } from "./draft-rows.ts";
 import { FairOrder } from "./fair-order.ts";
 import { LooseSequences } from "./loose-sequences.ts";
-import { PagedCache, type CacheLimits } from "./paged-cache.ts";
+import { PagedCache, type CacheLimits, type TableChange } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
 import type { SchedulerStats, SchedulerTotals } from "./scheduler-stats.ts";
 import { isBeingComputed } from "./shared-work.ts";
@@ -134,6 +134,12 @@ export class Scheduler {
   propose(id: number, drafts: readonly number[]): void {
     const stream = this.#running.get(id);
     if (stream?.pendingCount === 0) stream.drafts = drafts;
+  }
+
+  /** Makes room for a text's first `length` positions; what that changes, undefined if it cannot. */
+  reserve(id: number, length: number): readonly TableChange[] | undefined {
+    const residence = this.#running.get(id)?.residence;
+    return residence && this.#cache.reserve(residence, length);
   }
 
   /** Tokens of a prompt that the cache held. */

@@ -53,6 +53,22 @@ export class Speculation {
     }
   }
 
+  /** Whether drafts can be compared with steps of so many texts that had none. */
+  knows(textCount: number): boolean {
+    return this.#judge.knows(textCount);
+  }
+
+  /** For how many tokens ahead guesses of such evidence pay, at most `most`. */
+  depth(textCount: number, evidence: number, most: number): number {
+    if (textCount >= draftedRowsMax || this.#texts.size < textCount) return 0;
+    const chances = [...this.#texts.values()].flatMap(({ record }) => {
+      const chance = record.chance(evidence);
+      return Array.from({ length: most }, (_unused, i) => chance ** (i + 1));
+    });
+    chances.sort((a, b) => b - a);
+    return Math.ceil(this.#judge.worthwhile(textCount, chances) / textCount);
+  }
+
   observe(cost: StepCost): void {
     this.#judge.observe(cost);
   }

@@ -8,6 +8,7 @@ import { invariant } from "../errors.ts";
 import { draftedRowsMax } from "./draft-rows.ts";
 import type { Drafter } from "./drafter.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
+import { PredictedTokens, type Lookahead } from "./lookahead.ts";
 import type { RowBudget } from "./row-budget.ts";
 import { biasesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
 import { stepsInFlight } from "./programs.ts";
@@ -29,6 +30,8 @@ export interface TokenLoopParts {
   readonly mixedBudget: RowBudget;
   readonly vocabularySize: number;
   readonly speculation: Speculation;
+  /** Follows the steps, if the model guesses by layers of its own. */
+  readonly lookahead?: Lookahead | undefined;
   /** Of a text that brings none of its own. */
   readonly createDrafter: () => Drafter | undefined;
 }
@@ -74,6 +77,7 @@ export class TokenLoop {
     this.#open.set(id, ticket);
     const drafter = this.#drafterOf(request);
     if (drafter !== undefined) this.#parts.speculation.open(id, drafter);
+    if (drafter instanceof PredictedTokens) this.#parts.lookahead?.open(id, drafter);
     const cancel = () => this.#cancel(id);
     signal?.addEventListener("abort", cancel);
     this.wake();
@@ -137,8 +141,10 @@ export class TokenLoop {
       ({ plan, samples }) => (samples && !hasDrafts(plan)) || plan.outputRows.length === 0,
     );
     if (!isReady || this.#flights.length === 0) return isReady;
-    const { scheduler, speculation } = this.#parts;
-    this.#isDelayed = speculation.isWorthWaiting(scheduler.decodingCount, this.#tokensOf);
+    const { scheduler, speculation, lookahead } = this.#parts;
+    this.#isDelayed =
+      lookahead?.isAwaited === true ||
+      speculation.isWorthWaiting(scheduler.decodingCount, this.#tokensOf);
     return !this.#isDelayed;
   }
 
@@ -185,6 +191,7 @@ export class TokenLoop {
     this.#learn(landed, outcomes, started);
     const progress = scheduler.complete(plan, outcomes);
     for (const made of progress) this.#deliver(made);
+    this.#parts.lookahead?.follow(plan, flight.index, outcomes);
     // How long it was waited for says little when another step was before it.
     if (budget.isFull(lastStep.rows)) budget.observe(lastStep.rows, lastStep.gpuMs);
     // What was done with the results counts, too.
@@ -324,6 +331,7 @@ export class TokenLoop {
   #close(id: number): void {
     this.#open.delete(id);
     this.#parts.speculation.close(id);
+    this.#parts.lookahead?.close(id);
   }
 }
 

@@ -9,6 +9,10 @@ export class TypicalTime {
     return this.#samples.toSorted((a, b) => a - b)[Math.floor((this.#samples.length - 1) / 2)];
   }
 
+  get count(): number {
+    return this.#samples.length;
+  }
+
   add(milliseconds: number): void {
     this.#samples.push(milliseconds);
     if (this.#samples.length > samplesMax) this.#samples.shift();

@@ -25,7 +25,11 @@ const families = [
 ] as const;
 
 /** Tries every draft that there is room for in a step of four rows. */
-const eager: DraftJudge = { observe() {}, worthwhile: (texts) => Math.max(4 - texts, 0) };
+const eager: DraftJudge = {
+  observe() {},
+  knows: () => true,
+  worthwhile: (texts) => Math.max(4 - texts, 0),
+};
 
 /** What both models answer with the sentence itself. */
 const sentence = "The small dog found a red ball and the old cat found a blue hat.";

@@ -88,7 +88,7 @@ describe("drafts", () => {
   });
 
   test("are not made where a text has no drafter: it would have to wait", () => {
-    const speculation = new Speculation({ observe() {}, worthwhile: () => 7 });
+    const speculation = new Speculation({ observe() {}, knows: () => true, worthwhile: () => 7 });
     speculation.open(0, { guess: () => ({ tokens: [1, 2], evidence: 3 }) });
     expect([...speculation.drafts(1, () => [5])]).toEqual([[0, [1, 2]]]);
     expect([...speculation.drafts(2, (id) => (id === 0 ? [5] : undefined))]).toEqual([]);

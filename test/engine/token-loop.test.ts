@@ -49,7 +49,7 @@ function started(run: (step: number) => void = () => {}, canSample = false) {
     prefillBudget: budget(),
     mixedBudget: budget(),
     vocabularySize,
-    speculation: new Speculation({ observe() {}, worthwhile: () => 0 }),
+    speculation: new Speculation({ observe() {}, knows: () => true, worthwhile: () => 0 }),
     createDrafter: () => undefined,
   });
   return { loop, scheduler, steps, landed };

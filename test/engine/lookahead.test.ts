@@ -1,0 +1,73 @@
+/**
+ * Guesses by a model's own layers: they are those of plain loops, wherever a text stands and
+ * whatever was wrong before, and they change no text.
+ */
+import { describe, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import type { DraftJudge } from "../../src/engine/draft-account.ts";
+import { Engine } from "../../src/engine/engine.ts";
+import { PredictedTokens } from "../../src/engine/lookahead.ts";
+import { HostSampler } from "../../src/engine/sampler.ts";
+import { completeSampling } from "../../src/engine/sampling.ts";
+import { openGgufBytes } from "../../src/gguf/file.ts";
+import { describeModel } from "../../src/model/architectures.ts";
+import { noGpu, testGpu } from "../helpers/gpu.ts";
+import { Qwen35Reference } from "../helpers/qwen35-reference.ts";
+import { tinyQwen35 } from "../helpers/tiny-qwen35.ts";
+
+setDefaultTimeout(600_000);
+
+/** Tries `depth` tokens ahead, or nothing from a certain call on. */
+function eager(depth: number, calls = Number.POSITIVE_INFINITY): DraftJudge {
+  let count = 0;
+  return {
+    observe() {},
+    knows: () => true,
+    worthwhile: (texts) => (count++ < calls ? depth * texts : 0),
+  };
+}
+
+async function make(engine: Engine, prompt: readonly number[], drafter?: null) {
+  const sampler = new HostSampler(completeSampling({ temperature: 0 }));
+  const endTokens = new Set<number>();
+  const made: number[] = [];
+  for await (const token of engine.generate({
+    ...{ prompt, maxTokens: 24, sampler, endTokens, drafter },
+  })) {
+    made.push(token);
+  }
+  return made;
+}
+
+const prompt = (length: number, seed: number) =>
+  Array.from({ length }, (_unused, i) => (i * i * 7 + seed * 31) % 160);
+
+describe.skipIf(noGpu !== undefined).each(["qwen35", "qwen35moe"] as const)(
+  "%s",
+  (architecture) => {
+    const file = openGgufBytes("tiny.gguf", tinyQwen35({ architecture, extra: 1 }).forge());
+    const load = (draftJudge: DraftJudge) =>
+      Engine.load(testGpu(), describeModel(file, { predicts: true }), {
+        ...{ drafts: "mtp", parallel: 2, contextTokens: 96, deterministic: true, draftJudge },
+      });
+
+    test.each([1, 3])("guesses %p tokens ahead as plain loops do", async (depth) => {
+      const engine = await load(eager(depth));
+      const text = prompt(37, 1);
+      const plain = await make(engine, text, null);
+      const offer = spyOn(PredictedTokens.prototype, "offer");
+      const made = await make(engine, text);
+      const offers = offer.mock.calls.slice();
+      offer.mockRestore();
+      expect(made).toEqual(plain);
+      expect(offers.length).toBeGreaterThan(5);
+      const reference = new Qwen35Reference(file);
+      for (const [length, guesses] of offers) {
+        const logits = reference.guess([...text, ...plain].slice(0, length), depth);
+        const expected = logits.map((values) => values.indexOf(Math.max(...values)));
+        expect([length, ...guesses]).toEqual([length, ...expected]);
+      }
+      expect(engine.stats.totals.drafted).toBeGreaterThan(10);
+      engine.close();
+    });
+  },
+);
