@@ -1,4 +1,5 @@
 /** Rows of a step that are fed guesses: how many there is room for. */
+import { invariant } from "../errors.ts";
 import type { PagedCache } from "./paged-cache.ts";
 import { hasOutput, type Share } from "./step-plan.ts";
 
@@ -41,6 +42,23 @@ export function addDrafts(
     cache.advance(residence, count);
     room -= count;
   }
+}
+
+/** Goes back behind the guesses that were right, of which there is one less than `tokens`. */
+export function settleDrafts(
+  { stream, residence, position, rowCount, drafts }: Share,
+  tokens: readonly number[],
+  cache: PagedCache,
+): number {
+  const rightCount = tokens.length - 1;
+  invariant(rightCount >= 0 && rightCount <= drafts.length, `${rightCount} guesses were right`);
+  if (drafts.length === 0) return 0;
+  stream.verifyingCount = 0;
+  // It may have lost its place meanwhile.
+  if (stream.residence !== residence) return rightCount;
+  const length = position + rowCount - drafts.length + rightCount;
+  stream.isReplaying = !cache.rewind(residence, position, length);
+  return rightCount;
 }
 
 /** Of one text. The step that ends at a checkpoint is one that cannot be taken back. */

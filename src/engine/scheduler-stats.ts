@@ -21,3 +21,7 @@ export interface SchedulerTotals {
   drafted: number;
   accepted: number;
 }
+
+export function noTotals(): SchedulerTotals {
+  return { rows: 0, discarded: 0, cached: 0, preemptions: 0, drafted: 0, accepted: 0 };
+}

@@ -10,12 +10,12 @@ import { invariant } from "../errors.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv } from "../math.ts";
 import { ClientLedger } from "./client-ledger.ts";
-import { addDrafts } from "./draft-rows.ts";
+import { addDrafts, settleDrafts } from "./draft-rows.ts";
 import { FairOrder } from "./fair-order.ts";
 import { LooseSequences } from "./loose-sequences.ts";
 import { PagedCache, type CacheLimits, type TableChange } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
-import type { SchedulerStats, SchedulerTotals } from "./scheduler-stats.ts";
+import { noTotals, type SchedulerStats } from "./scheduler-stats.ts";
 import { isBeingComputed } from "./shared-work.ts";
 import type { Outcome, Progress } from "./step-outcome.ts";
 import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
@@ -53,10 +53,7 @@ export class Scheduler {
   /** Taken from the end. */
   readonly #freeSlots: number[];
   readonly #flights: Flight[] = [];
-  readonly #totals: SchedulerTotals = {
-    ...{ rows: 0, discarded: 0, cached: 0, preemptions: 0 },
-    ...{ drafted: 0, accepted: 0 },
-  };
+  readonly #totals = noTotals();
   #nextId = 0;
   /** Of the step that is being planned. */
   readonly #shares = new Map<TokenStream, Share>();
@@ -136,7 +133,7 @@ export class Scheduler {
     if (stream?.pendingCount === 0) stream.drafts = drafts;
   }
 
-  /** Makes room for a text's first `length` positions; what that changes, undefined if it cannot. */
+  /** Makes room for the first `length` positions of a text; undefined if there is none. */
   reserve(id: number, length: number): readonly TableChange[] | undefined {
     const residence = this.#running.get(id)?.residence;
     return residence && this.#cache.reserve(residence, length);
@@ -342,7 +339,9 @@ export class Scheduler {
     }
     stream.pendingCount--;
     stream.tokens.push(...tokens);
-    this.#verify(share, tokens.length - 1);
+    const rightCount = settleDrafts(share, tokens, this.#cache);
+    this.#totals.drafted += share.drafts.length;
+    this.#totals.accepted += rightCount;
     const isFull =
       stream.madeCount >= stream.maxTokens || stream.length > this.#limits.contextTokens;
     const atLimit = isFull && stream.pendingCount === 0 ? "length" : undefined;
@@ -350,18 +349,6 @@ export class Scheduler {
     if (finish !== undefined) this.#end(stream);
     else if (stream.residence === residence) this.#cache.publish(residence, stream.tokens);
     return [{ id: stream.id, tokens, finish }];
-  }
-
-  /** Goes back behind the drafts that were right. */
-  #verify({ stream, residence, position, rowCount, drafts }: Share, rightCount: number): void {
-    invariant(rightCount >= 0 && rightCount <= drafts.length, `${rightCount} drafts were right`);
-    if (drafts.length === 0) return;
-    stream.verifyingCount = 0;
-    this.#totals.drafted += drafts.length;
-    this.#totals.accepted += rightCount;
-    if (stream.residence !== residence) return;
-    const length = position + rowCount - drafts.length + rightCount;
-    stream.isReplaying = !this.#cache.rewind(residence, position, length);
   }
 
   #youngest(): TokenStream {
