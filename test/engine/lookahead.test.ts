@@ -41,33 +41,58 @@ async function make(engine: Engine, prompt: readonly number[], drafter?: null) {
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_unused, i) => (i * i * 7 + seed * 31) % 160);
 
-describe.skipIf(noGpu !== undefined).each(["qwen35", "qwen35moe"] as const)(
-  "%s",
-  (architecture) => {
-    const file = openGgufBytes("tiny.gguf", tinyQwen35({ architecture, extra: 1 }).forge());
-    const load = (draftJudge: DraftJudge) =>
-      Engine.load(testGpu(), describeModel(file, { predicts: true }), {
-        ...{ drafts: "mtp", parallel: 2, contextTokens: 96, deterministic: true, draftJudge },
-      });
+const architectures = [
+  ["qwen35", 3],
+  ["qwen35moe", 1],
+] as const;
 
-    test.each([1, 3])("guesses %p tokens ahead as plain loops do", async (depth) => {
-      const engine = await load(eager(depth));
-      const text = prompt(37, 1);
-      const plain = await make(engine, text, null);
-      const offer = spyOn(PredictedTokens.prototype, "offer");
-      const made = await make(engine, text);
-      const offers = offer.mock.calls.slice();
-      offer.mockRestore();
-      expect(made).toEqual(plain);
-      expect(offers.length).toBeGreaterThan(5);
-      const reference = new Qwen35Reference(file);
-      for (const [length, guesses] of offers) {
-        const logits = reference.guess([...text, ...plain].slice(0, length), depth);
-        const expected = logits.map((values) => values.indexOf(Math.max(...values)));
-        expect([length, ...guesses]).toEqual([length, ...expected]);
-      }
-      expect(engine.stats.totals.drafted).toBeGreaterThan(10);
-      engine.close();
+describe.skipIf(noGpu !== undefined).each(architectures)("%s", (architecture, depth) => {
+  const file = openGgufBytes("tiny.gguf", tinyQwen35({ architecture, extra: 1 }).forge());
+  const load = (draftJudge: DraftJudge) =>
+    Engine.load(testGpu(), describeModel(file, { predicts: true }), {
+      ...{ drafts: "mtp", parallel: 2, contextTokens: 96, deterministic: true, draftJudge },
     });
-  },
-);
+
+  test(`guesses ${depth} tokens ahead as plain loops do`, async () => {
+    const engine = await load(eager(depth));
+    const text = prompt(37, 1);
+    const plain = await make(engine, text, null);
+    const offer = spyOn(PredictedTokens.prototype, "offer");
+    const made = await make(engine, text);
+    const offers = offer.mock.calls.slice();
+    offer.mockRestore();
+    expect(made).toEqual(plain);
+    expect(offers.length).toBeGreaterThan(5);
+    const reference = new Qwen35Reference(file);
+    for (const [length, guesses] of offers) {
+      const logits = reference.guess([...text, ...plain].slice(0, length), depth);
+      const expected = logits.map((values) => values.indexOf(Math.max(...values)));
+      expect([length, ...guesses]).toEqual([length, ...expected]);
+    }
+    expect(engine.stats.totals.drafted).toBeGreaterThan(10);
+    engine.close();
+  });
+
+  test("makes the same texts side by side, and where it gives up guessing", async () => {
+    const engine = await load(eager(depth));
+    const texts = [prompt(37, 1), prompt(20, 2)];
+    const plain: number[][] = [];
+    for (const text of texts) plain.push(await make(engine, text, null));
+    expect(await Promise.all(texts.map((text) => make(engine, text)))).toEqual(plain);
+    expect(engine.stats).toMatchObject({ waitingCount: 0, runningCount: 0 });
+    engine.close();
+    const weary = await load(eager(depth, 9));
+    expect(await make(weary, prompt(37, 1))).toEqual(plain[0] ?? []);
+    const { drafted } = weary.stats.totals;
+    expect(drafted).toBeGreaterThan(2);
+    expect(drafted).toBeLessThan(9 * depth);
+    weary.close();
+  });
+});
+
+test.skipIf(noGpu !== undefined)("needs a file with such layers", async () => {
+  const file = openGgufBytes("tiny.gguf", tinyQwen35({ architecture: "qwen35" }).forge());
+  const model = describeModel(file, { predicts: true });
+  const loading = Engine.load(testGpu(), model, { drafts: "mtp" });
+  await expect(loading).rejects.toThrow("has no layers that guess further tokens (MTP)");
+});
