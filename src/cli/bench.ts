@@ -7,6 +7,7 @@ import { measureReadBandwidth } from "../kernels/bandwidth.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { formatBytes } from "../math.ts";
 import { describeModel } from "../model/architectures.ts";
+import type { Model } from "../model/model.ts";
 import {
   Measurement,
   secondTurnTokens,
@@ -73,8 +74,9 @@ export const benchCommand = command({
   async run(values) {
     setQuiet(values.quiet === true);
     const sizes = sizesOf(values);
-    await requireContext(values.model, sizes.contextTokens);
-    const draft = values.spec === true ? "ngram" : "off";
+    const described = await requireContext(values.model, sizes.contextTokens);
+    const own = described.predictor === undefined ? "ngram" : "mtp";
+    const draft = values.spec === true ? own : "off";
     using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, sizes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
@@ -110,10 +112,11 @@ function sizesOf(values: Values<typeof flags>) {
 }
 
 /** Loading would say so, too, and advise a flag that this command does not have. */
-async function requireContext(path: string | undefined, tokens: number): Promise<void> {
+async function requireContext(path: string | undefined, tokens: number): Promise<Model> {
   using file = await openModelFile(chooseModel(path));
-  const { name, contextLength } = describeModel(file).config;
-  if (tokens <= contextLength) return;
+  const model = describeModel(file, { predicts: true });
+  const { name, contextLength } = model.config;
+  if (tokens <= contextLength) return model;
   throw new UserError(
     "usage",
     `this needs a context of ${tokens} tokens and ${name} has ${contextLength}`,

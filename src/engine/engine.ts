@@ -115,8 +115,8 @@ export class Engine {
     if (options.drafts === "mtp" && model.predictor === undefined) {
       throw new UserError(
         "usage",
-        `${model.config.name} has no layers that guess further tokens (MTP)`,
-        "look guesses up in the text instead: ngram",
+        `${model.config.name} has no layers that guess further tokens (mtp)`,
+        "let guesses be looked up in the text (ngram)",
       );
     }
     const plan = planMemory(gpu.device, model, options);

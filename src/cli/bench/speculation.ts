@@ -30,10 +30,11 @@ export function speculationTokens(steps: number): number {
   return passageTokens * passages + steps;
 }
 
-/** Of the guesses of each kind, how many are right; "ngram" looks them up. */
-const shares = { off: 0, ngram: 0, "all right": 1, "half right": 0.5, "all wrong": 0 } as const;
-type Guesses = keyof typeof shares;
-const kinds = Object.keys(shares) as Guesses[];
+/** Of the guesses of each kind, how many are right; others are looked up or made by layers. */
+const shares = { "all right": 1, "half right": 0.5, "all wrong": 0 } as const;
+type Guesses = "off" | "ngram" | "mtp" | keyof typeof shares;
+
+const knownShares = Object.keys(shares) as (keyof typeof shares)[];
 
 interface Run {
   readonly tokens: readonly number[];
@@ -54,6 +55,8 @@ export async function measureSpeculation(
     Math.floor(random() * vocabularySize),
   );
   const prompt = Array.from({ length: passages }, () => passage).flat();
+  const own: readonly Guesses[] = engine.model.predictor === undefined ? [] : ["mtp"];
+  const kinds: readonly Guesses[] = ["off", "ngram", ...own, ...knownShares];
   const runs = new Map<Guesses, Run[]>(kinds.map((kind) => [kind, []]));
   try {
     for (let i = 0; i <= repeats; i++) {
@@ -87,9 +90,10 @@ function drafterOf(
   promptLength: number,
   truth: readonly number[],
   vocabularySize: number,
-): Drafter | null {
+): Drafter | null | undefined {
   if (kind === "off") return null;
   if (kind === "ngram") return new NgramDrafter();
+  if (kind === "mtp") return undefined;
   const random = seededRandom(2);
   return {
     guess(tokens, count) {
@@ -108,7 +112,7 @@ async function make(
   engine: Engine,
   prompt: readonly number[],
   steps: number,
-  drafter: Drafter | null,
+  drafter: Drafter | null | undefined,
 ): Promise<Run> {
   engine.forget();
   const tokens: number[] = [];
