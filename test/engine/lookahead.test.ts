@@ -41,6 +41,22 @@ async function make(engine: Engine, prompt: readonly number[], drafter?: null) {
 const prompt = (length: number, seed: number) =>
   Array.from({ length }, (_unused, i) => (i * i * 7 + seed * 31) % 160);
 
+/** Every token follows from the one before alone, and the layer behind sees it coming. */
+function foresighted() {
+  const [width, layers] = [96, 5];
+  const model = tinyQwen35({ architecture: "qwen35", layers, extra: 1 });
+  for (let i = 0; i <= layers; i++) {
+    const mixer = i % 4 === 3 || i === layers ? "attn_output" : "ssm_out";
+    for (const name of [mixer, "ffn_down"]) model.replace(`blk.${i}.${name}.weight`, () => 0);
+  }
+  model.replace(`blk.${layers}.nextn.eh_proj.weight`, (i) =>
+    i % (2 * width) === Math.floor(i / (2 * width)) ? 1 : 0,
+  );
+  const norms = ["enorm", "shared_head_norm"].map((name) => `blk.${layers}.nextn.${name}.weight`);
+  for (const norm of [...norms, "output_norm.weight"]) model.replace(norm, () => 1);
+  return openGgufBytes("tiny.gguf", model.forge());
+}
+
 const architectures = [
   ["qwen35", 3],
   ["qwen35moe", 1],
@@ -88,6 +104,22 @@ describe.skipIf(noGpu !== undefined).each(architectures)("%s", (architecture, de
     expect(drafted).toBeLessThan(9 * depth);
     weary.close();
   });
+});
+
+test.skipIf(noGpu !== undefined)("guesses that are right make four tokens a step", async () => {
+  const model = describeModel(foresighted(), { predicts: true });
+  const engine = await Engine.load(testGpu(), model, {
+    ...{ drafts: "mtp", contextTokens: 96, draftJudge: eager(3) },
+  });
+  const text = prompt(20, 1);
+  const plain = await make(engine, text, null);
+  const steps: number[] = [];
+  engine.onStep = ({ rows }) => steps.push(rows);
+  expect(await make(engine, text)).toEqual(plain);
+  // The prompt gives the first of 24 tokens; the last step has room for three.
+  expect(steps).toEqual([20, 4, 4, 4, 4, 4, 3]);
+  expect(engine.stats.totals).toMatchObject({ drafted: 17, accepted: 17 });
+  engine.close();
 });
 
 test.skipIf(noGpu !== undefined)("needs a file with such layers", async () => {
