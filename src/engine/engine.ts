@@ -94,6 +94,7 @@ export class Engine {
     const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
     if (drafts === "mtp") {
       const passes = new PredictorPasses(gpu, model, memory, { deterministic, profile });
+      passes.prepare();
       this.#passes = passes;
       lookahead = new Lookahead({ scheduler, runner, speculation, passes });
     }

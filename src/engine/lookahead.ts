@@ -62,15 +62,16 @@ export class Lookahead {
     return speculation.knows(decodingCount);
   }
 
-  /** Behind a step that is complete. */
-  follow(plan: StepPlan, flight: number, outcomes: readonly Outcome[]): void {
+  /** Behind a step that is complete. Whether it took no longer than it takes again. */
+  follow(plan: StepPlan, flight: number, outcomes: readonly Outcome[]): boolean {
     const { passes } = this.#parts;
     passes.tell(plan.tables);
-    if (this.#texts.size === 0) return;
+    if (this.#texts.size === 0) return true;
+    const knownCount = passes.programCount;
     const depth = this.#depth();
     if (depth === 0) {
       this.#texts.clear();
-      return;
+      return true;
     }
     const outputs = depth === undefined ? [] : this.#outputsOf(plan, outcomes, depth);
     const rows = plan.runs.flatMap(({ id, firstRow, rowCount }) => {
@@ -84,6 +85,7 @@ export class Lookahead {
     const outputRows = outputs.map(({ row }) => row);
     const guesses = passes.run({ flight, rows, outputRows, depth: depth ?? 0 });
     outputs.forEach(({ id, length }, i) => this.#texts.get(id)?.offer(length, guesses[i] ?? []));
+    return passes.programCount === knownCount;
   }
 
   /** Tokens ahead; undefined as long as there is nothing to compare with, 0 if it does not pay. */

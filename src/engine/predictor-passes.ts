@@ -17,13 +17,16 @@ import { hostBytes, subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup } from "../vulkan/memory.ts";
 import { Program } from "../vulkan/program.ts";
-import { draftedRowsMax } from "./draft-rows.ts";
+import { draftedRowCounts, draftedRowsMax } from "./draft-rows.ts";
 import type { EngineMemory } from "./memory.ts";
 import type { TableChange } from "./paged-cache.ts";
 import { bucketOf, type ProgramOptions } from "./programs.ts";
 
 /** Tokens that are guessed ahead at most: each costs a reading of the head. */
 export const depthMax = 3;
+
+/** Changes of the block tables that may wait to be told. */
+const unseenMax = 256;
 
 export interface PredictorWork {
   /** The number of the memory of the step that it follows. */
@@ -91,23 +94,39 @@ export class PredictorPasses {
     writeSamplings(hostBytes(this.#samplings), draftedRowsMax, greedy);
   }
 
+  /** How many programs were recorded so far. */
+  get programCount(): number {
+    return this.#programs.size;
+  }
+
+  /** Records what guesses for one text will need: it should not wait for it then. */
+  prepare(): void {
+    for (const flight of this.#memory.flights.keys()) {
+      for (const rows of [1, ...draftedRowCounts]) this.#programFor(0, flight, rows, 1);
+      this.#programFor(0, flight, 1, 0);
+    }
+    for (let ahead = 1; ahead < depthMax; ahead++) this.#programFor(ahead, undefined, 1, 1);
+  }
+
   /** What steps have changed in the block tables. */
   tell(tables: readonly TableChange[]): void {
-    for (const { tables: unseen } of this.#depths) unseen.push(...tables);
+    for (const own of this.#depths) {
+      own.tables.push(...tables);
+      // Where nobody guesses any more they would become ever more.
+      if (own.tables.length > unseenMax) this.#writeTables(own);
+    }
   }
 
   /** The tokens that are guessed to follow each output; waits for them if there are any. */
   run({ flight, rows, outputRows, depth }: PredictorWork): number[][] {
-    const source = this.#memory.flights[flight]?.hidden;
-    invariant(source !== undefined, `flight ${flight} keeps nothing of its rows`);
-    this.#submit(0, `flight ${flight}`, source, rows, outputRows);
+    this.#submit(0, flight, rows, outputRows);
     if (outputRows.length === 0) return [];
     const lasts = outputRows.flatMap((row) => rows[row] ?? []);
     for (let ahead = 1; ahead < depth; ahead++) {
       const next = lasts.map(({ position, sequence }) => ({
         ...{ token: latestToken, position: position + ahead, sequence },
       }));
-      this.#submit(ahead, "guess", this.#target, next, [...next.keys()]);
+      this.#submit(ahead, undefined, next, [...next.keys()]);
     }
     const passes = this.#depths.slice(0, depth);
     this.#gpu.timeline.wait(passes.at(-1)?.submission ?? 0);
@@ -120,32 +139,47 @@ export class PredictorPasses {
     for (const group of this.#groups) group.free();
   }
 
+  /** `flight`: of the step that it follows; undefined behind another guess. */
   #submit(
     ahead: number,
-    sourceName: string,
-    source: BufferSlice,
+    flight: number | undefined,
     rows: readonly StepRow[],
     outputRows: readonly number[],
   ): void {
-    const own = this.#depths[ahead];
-    invariant(own !== undefined, `${ahead} tokens ahead`);
-    const { timeline } = this.#gpu;
-    const rowCapacity = bucketOf(rows.length);
-    const outputCapacity = outputRows.length === 0 ? 0 : bucketOf(outputRows.length);
-    const key = `${ahead} ${sourceName} ${rowCapacity} ${outputCapacity}`;
-    const program =
-      this.#programs.get(key) ?? this.#record(own, source, rowCapacity, outputCapacity);
-    this.#programs.set(key, program);
-    // What it is told must not change while an earlier pass reads it.
-    timeline.wait(own.submission);
+    const own = this.#depth(ahead);
+    const program = this.#programFor(ahead, flight, rows.length, outputRows.length);
+    this.#writeTables(own);
+    writeStep(words(own.step), this.#memory.shape, rows, outputRows);
+    own.submission = this.#gpu.timeline.submit(program.commands, program.label);
+  }
+
+  /** What a step buffer says must not change while an earlier pass reads it. */
+  #writeTables(own: DepthMemory): void {
+    this.#gpu.timeline.wait(own.submission);
     const step = words(own.step);
-    const { shape } = this.#memory;
     for (const { slot, from, blocks } of own.tables) {
-      writeBlockTable(step, shape, slot, blocks, from);
+      writeBlockTable(step, this.#memory.shape, slot, blocks, from);
     }
     own.tables = [];
-    writeStep(step, shape, rows, outputRows);
-    own.submission = timeline.submit(program.commands, program.label);
+  }
+
+  #depth(ahead: number): DepthMemory {
+    const own = this.#depths[ahead];
+    invariant(own !== undefined, `${ahead} tokens ahead`);
+    return own;
+  }
+
+  #programFor(ahead: number, flight: number | undefined, rows: number, outputs: number): Program {
+    const rowCapacity = bucketOf(rows);
+    const outputCapacity = outputs === 0 ? 0 : bucketOf(outputs);
+    const key = `${ahead} ${flight} ${rowCapacity} ${outputCapacity}`;
+    const known = this.#programs.get(key);
+    if (known !== undefined) return known;
+    const source = flight === undefined ? this.#target : this.#memory.flights[flight]?.hidden;
+    invariant(source !== undefined, `flight ${flight} keeps nothing of its rows`);
+    const program = this.#record(this.#depth(ahead), source, rowCapacity, outputCapacity);
+    this.#programs.set(key, program);
+    return program;
   }
 
   #record(

@@ -191,7 +191,8 @@ export class TokenLoop {
     this.#learn(landed, outcomes, started);
     const progress = scheduler.complete(plan, outcomes);
     for (const made of progress) this.#deliver(made);
-    this.#parts.lookahead?.follow(plan, flight.index, outcomes);
+    const isUsual = this.#parts.lookahead?.follow(plan, flight.index, outcomes) ?? true;
+    if (!isUsual) this.#landedAt = undefined;
     // How long it was waited for says little when another step was before it.
     if (budget.isFull(lastStep.rows)) budget.observe(lastStep.rows, lastStep.gpuMs);
     // What was done with the results counts, too.
