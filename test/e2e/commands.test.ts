@@ -162,10 +162,13 @@ describe.skipIf(noDriver !== undefined)("bench", () => {
 
   test("measures guesses that are right and wrong, which change no text", async () => {
     const args = ["bench", "-p", "2", "-n", "12", "-r", "1", "--spec", "--deterministic", "--json"];
-    const kinds = ["off", "ngram", "all right", "half right", "all wrong"];
+    const kinds = [
+      ...["off", "ngram"].map((guesses) => ({ text: "own", guesses })),
+      ...["off", "right", "half right", "wrong"].map((guesses) => ({ text: "given", guesses })),
+    ];
     expect(await json<object>(args)).toMatchObject({
-      speculation: kinds.map((guesses) => ({
-        ...{ guesses, isSame: true, tokS: isNumber, speedup: isNumber },
+      speculation: kinds.map((kind) => ({
+        ...{ ...kind, isSame: true, tokS: isNumber, speedup: isNumber },
         ...{ drafted: isNumber, accepted: isNumber },
       })),
     });

@@ -1,19 +1,21 @@
 /**
- * What guessing ahead brings and costs: one text, made without guesses, with those that are looked
- * up, and with some that are right, or not, as often as is wanted. The prompt is a passage over and
- * over; whether the model goes on with it is up to the model.
+ * What guessing ahead brings and costs. The model's own text, greedily, behind a passage over and
+ * over: whether it goes on with that is up to the model. And a given text, whatever the model would
+ * say, of which as many guesses are right as is wanted.
  */
 import type { Drafter } from "../../engine/drafter.ts";
 import type { Engine } from "../../engine/engine.ts";
 import { NgramDrafter } from "../../engine/ngram-drafter.ts";
-import { HostSampler, seededRandom } from "../../engine/sampler.ts";
+import { HostSampler, seededRandom, type Sampler } from "../../engine/sampler.ts";
 import { defaultSampling } from "../../engine/sampling.ts";
+import { greedySampling } from "../../kernels/sample.ts";
 import { Progress } from "../progress.ts";
 
 export interface SpeculationRow {
-  readonly guesses: Guesses;
+  readonly text: "own" | "given";
+  readonly guesses: "off" | "ngram" | "mtp" | "right" | "half right" | "wrong";
   readonly tokS: number;
-  /** As fast as without guesses, times this. */
+  /** Times as fast as the same text without guesses. */
   readonly speedup: number;
   /** Guesses that were verified, and those of them that were right. */
   readonly drafted: number;
@@ -22,19 +24,7 @@ export interface SpeculationRow {
   readonly isSame: boolean;
 }
 
-const passageTokens = 64;
-const passages = 4;
-
-/** Tokens of a text with so many new ones. */
-export function speculationTokens(steps: number): number {
-  return passageTokens * passages + steps;
-}
-
-/** Of the guesses of each kind, how many are right; others are looked up or made by layers. */
-const shares = { "all right": 1, "half right": 0.5, "all wrong": 0 } as const;
-type Guesses = "off" | "ngram" | "mtp" | keyof typeof shares;
-
-const knownShares = Object.keys(shares) as (keyof typeof shares)[];
+type Kind = Pick<SpeculationRow, "text" | "guesses">;
 
 interface Run {
   readonly tokens: readonly number[];
@@ -43,86 +33,84 @@ interface Run {
   readonly accepted: number;
 }
 
+const passageTokens = 64;
+const passages = 4;
+const shares: Readonly<Record<string, number>> = { right: 1, "half right": 0.5, wrong: 0 };
+/** More than any logit is ahead of others. */
+const certain = 1e6;
+
+/** Tokens of a text with so many new ones. */
+export function speculationTokens(steps: number): number {
+  return passageTokens * passages + steps;
+}
+
 /** Medians of `repeats`, the kinds in turns, behind one repetition that warms up. */
 export async function measureSpeculation(
   engine: Engine,
   { steps, repeats }: { readonly steps: number; readonly repeats: number },
 ): Promise<SpeculationRow[]> {
-  const progress = new Progress("bench");
   const random = seededRandom(1);
   const { vocabularySize } = engine.model.config;
-  const passage = Array.from({ length: passageTokens }, () =>
-    Math.floor(random() * vocabularySize),
-  );
+  const tokens = (count: number) =>
+    Array.from({ length: count }, () => Math.floor(random() * vocabularySize));
+  const passage = tokens(passageTokens);
   const prompt = Array.from({ length: passages }, () => passage).flat();
-  const own: readonly Guesses[] = engine.model.predictor === undefined ? [] : ["mtp"];
-  const kinds: readonly Guesses[] = ["off", "ngram", ...own, ...knownShares];
-  const runs = new Map<Guesses, Run[]>(kinds.map((kind) => [kind, []]));
+  const subject = { engine, prompt, given: tokens(steps) };
+  const kinds = kindsOf(engine);
+  const runs = kinds.map((): Run[] => []);
+  const progress = new Progress("bench");
   try {
     for (let i = 0; i <= repeats; i++) {
-      let truth: readonly number[] = [];
-      for (const kind of kinds) {
-        progress.step(i, repeats, `guesses: ${kind}${i === 0 ? ", warming up" : ""}`);
-        const drafter = drafterOf(kind, prompt.length, truth, vocabularySize);
-        const run = await make(engine, prompt, steps, drafter);
-        if (kind === "off") truth = run.tokens;
-        if (i > 0) runs.get(kind)?.push(run);
+      for (const [k, kind] of kinds.entries()) {
+        const label = `${kind.text} text, guesses ${kind.guesses}`;
+        progress.step(i, repeats, i === 0 ? `${label}, warming up` : label);
+        const run = await make(subject, kind);
+        if (i > 0) runs[k]?.push(run);
       }
     }
   } finally {
     progress.clear();
   }
-  const [plain] = [...(runs.get("off") ?? [])].toSorted(bySpeed).slice(repeats / 2);
-  return kinds.map((guesses) => {
-    const [run] = (runs.get(guesses) ?? []).toSorted(bySpeed).slice(repeats / 2);
-    const { tokS = 0, drafted = 0, accepted = 0 } = run ?? {};
-    const isSame = run?.tokens.join() === plain?.tokens.join();
-    return { guesses, tokS, speedup: tokS / (plain?.tokS ?? 0), drafted, accepted, isSame };
+  const medians = runs.map((list) => list.toSorted((a, b) => a.tokS - b.tokS)[repeats >> 1]);
+  return kinds.map((kind, k) => {
+    const { tokS = Number.NaN, drafted = 0, accepted = 0, tokens: made = [] } = medians[k] ?? {};
+    const plain = medians[kinds.findIndex(({ text }) => text === kind.text)];
+    const isSame = made.join() === plain?.tokens.join();
+    return { ...kind, tokS, speedup: tokS / (plain?.tokS ?? 0), drafted, accepted, isSame };
   });
 }
 
-function bySpeed(a: Run, b: Run): number {
-  return a.tokS - b.tokS;
+function kindsOf({ model }: Engine): readonly Kind[] {
+  const own = ["off", "ngram", ...(model.predictor === undefined ? [] : ["mtp" as const])] as const;
+  const given = ["off", "right", "half right", "wrong"] as const;
+  return [
+    ...own.map((guesses) => ({ text: "own" as const, guesses })),
+    ...given.map((guesses) => ({ text: "given" as const, guesses })),
+  ];
 }
 
-function drafterOf(
-  kind: Guesses,
-  promptLength: number,
-  truth: readonly number[],
-  vocabularySize: number,
-): Drafter | null | undefined {
-  if (kind === "off") return null;
-  if (kind === "ngram") return new NgramDrafter();
-  if (kind === "mtp") return undefined;
-  const random = seededRandom(2);
-  return {
-    guess(tokens, count) {
-      const at = tokens.length - promptLength;
-      const coming = truth.slice(at, at + count);
-      const guess = coming.map((token) =>
-        random() < shares[kind] ? token : (token + 1) % vocabularySize,
-      );
-      return guess.length === 0 ? undefined : { tokens: guess, evidence: 0 };
-    },
-  };
+interface Subject {
+  readonly engine: Engine;
+  readonly prompt: readonly number[];
+  readonly given: readonly number[];
 }
 
-/** One text, greedily, on an empty cache; the first token does not count. */
-async function make(
-  engine: Engine,
-  prompt: readonly number[],
-  steps: number,
-  drafter: Drafter | null | undefined,
-): Promise<Run> {
+/** One text on an empty cache; the first token does not count. */
+async function make({ engine, prompt, given }: Subject, { text, guesses }: Kind): Promise<Run> {
   engine.forget();
   const tokens: number[] = [];
   let [started, drafted, accepted] = [0, 0, 0];
-  const text = engine.generate({
+  const isOwn = text === "own";
+  const drafters = { off: null, mtp: undefined, ngram: new NgramDrafter() } as const;
+  const generation = engine.generate({
     prompt,
-    maxTokens: steps,
-    sampler: new HostSampler({ ...defaultSampling, temperature: 0 }),
+    maxTokens: given.length,
+    sampler: isOwn ? new HostSampler({ ...defaultSampling, temperature: 0 }) : dictated(given),
     endTokens: new Set(),
-    drafter,
+    drafter:
+      guesses in drafters
+        ? drafters[guesses as keyof typeof drafters]
+        : knowing(prompt.length, given, shares[guesses] ?? 0),
     onPrefill: () => {
       started = performance.now();
     },
@@ -131,15 +119,44 @@ async function make(
       accepted += right;
     },
   });
-  for await (const token of text) tokens.push(token);
+  for await (const token of generation) tokens.push(token);
   const seconds = (performance.now() - started) / 1000;
   return { tokens, tokS: (tokens.length - 1) / seconds, drafted, accepted };
 }
 
+/** Chooses given tokens one after the other, on the device as others do. */
+function dictated(given: readonly number[]): Sampler {
+  let next = 0;
+  return {
+    prime() {},
+    sample: () => given[next++] ?? 0,
+    onDevice: {
+      biasCount: 1,
+      next: () => ({ ...greedySampling, biases: new Map([[given[next++] ?? 0, certain]]) }),
+      takeBack(count) {
+        next -= count;
+      },
+    },
+  };
+}
+
+/** Guesses of which a share is right, by chance. */
+function knowing(promptLength: number, given: readonly number[], share: number): Drafter {
+  const random = seededRandom(2);
+  return {
+    guess(tokens, count) {
+      const at = tokens.length - promptLength;
+      const coming = given.slice(at, at + count);
+      const guess = coming.map((token) => (random() < share ? token : Math.abs(token - 1)));
+      return guess.length === 0 ? undefined : { tokens: guess, evidence: 0 };
+    },
+  };
+}
+
 export function formatSpeculation(row: SpeculationRow): string {
-  const { guesses, tokS, speedup, drafted, accepted, isSame } = row;
-  const text = `guesses ${guesses}: ${tokS.toFixed(1)} tok/s`;
-  if (guesses === "off") return text;
-  const same = isSame ? "the same text" : "another text, by rounding";
-  return `${text}, ${speedup.toFixed(2)}×, ${accepted} of ${drafted} accepted, ${same}`;
+  const { text, guesses, tokS, speedup, drafted, accepted, isSame } = row;
+  const line = `${text} text, guesses ${guesses}: ${tokS.toFixed(1)} tok/s`;
+  if (guesses === "off") return line;
+  const same = isSame ? "" : ", another text by rounding";
+  return `${line}, ${speedup.toFixed(2)}×, ${accepted} of ${drafted} accepted${same}`;
 }
