@@ -61,9 +61,12 @@ export class DraftAccount implements DraftJudge {
     if (plainMs === undefined) return;
     const credit = this.#creditMs ?? creditFirst * plainMs;
     const gain = isPlain ? lossShare * plainMs : (tokens / texts) * plainMs - milliseconds;
-    this.#creditMs = Math.min(credit + gain, creditMost * plainMs);
-    if (!isPlain) typicalOf(this.#drafted, programRows(rows)).add(milliseconds);
-    else if (++this.#plainCount % forgetAfter === 0) {
+    const most = creditMost * plainMs;
+    // A step that took ages was held up by something else.
+    this.#creditMs = Math.min(credit + Math.max(gain, -most), most);
+    // One that waited in vain says nothing of what more rows cost.
+    if (!isPlain && rows > texts) typicalOf(this.#drafted, programRows(rows)).add(milliseconds);
+    if (isPlain && ++this.#plainCount % forgetAfter === 0) {
       for (const time of this.#drafted.values()) time.forget();
     }
   }
