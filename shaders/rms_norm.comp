@@ -16,9 +16,10 @@ layout(constant_id = 2) const bool ACCUMULATE = false;
 layout(push_constant, std430) uniform Parameters {
     Float4s x;       // [rows, groups, width]
     Float4s weight;  // [width]
-    Float4sOut y;    // [rows, groups, width]
+    Float4sOut y;    // [rows, stride], of which groups · width are written
     Step step_;
     uint width;
+    uint stride;     // of y
     float epsilon;
     float factor;
 };
@@ -29,7 +30,7 @@ void main() {
     const uint groups = gl_NumWorkGroups.y;
     const uint sourceRow = GATHER ? stepOutputRow(step_, row) : row;
     const uint source = (sourceRow * groups + gl_WorkGroupID.y) * width / 4;
-    const uint target = (row * groups + gl_WorkGroupID.y) * width / 4;
+    const uint target = (row * stride + gl_WorkGroupID.y * width) / 4;
     float squares = 0;
     for (uint i = gl_LocalInvocationID.x; i < width / 4; i += WORKGROUP) {
         const vec4 v = x.at[source + i];

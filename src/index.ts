@@ -32,6 +32,7 @@ import type { AnswerFormat } from "./chat/shape/answer-shape.ts";
 import { Grammars } from "./chat/shape/grammars.ts";
 import type { TokenMask } from "./chat/shape/token-mask.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
+import type { DraftSource } from "./engine/drafter.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
@@ -70,6 +71,11 @@ export interface LoadOptions {
   readonly checkpoints?: number | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
+  /**
+   * Who guesses tokens ahead, so that a step may verify several: the text's own past ("ngram", the
+   * default on a GPU), layers of the model, if the file has them ("mtp"), or nobody ("off").
+   */
+  readonly drafts?: DraftSource | undefined;
   /** A chat template (Jinja) instead of the model's own. */
   readonly template?: string | undefined;
   /** Where compiled pipelines are kept; the user's cache folder by default, nowhere if null. */
@@ -128,7 +134,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   requireCount("parallel", parallel, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
-  const model = describeModel(file);
+  const model = describeModel(file, { predicts: options.drafts === "mtp" });
   const tokenizer = openTokenizer(file, warn);
   const template = resolveTemplate(file.metadata, tokenizer, options.template);
   if (template?.problem !== undefined) {
@@ -145,6 +151,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,
+    drafts: options.drafts,
     ...(options.onPlan && { onPlan: options.onPlan }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   });

@@ -38,6 +38,9 @@ export interface GenerationResult extends Answer {
   readonly promptTokens: number;
   /** Of the prompt, computed for an earlier text and not again. */
   readonly cachedTokens: number;
+  /** Guesses of tokens that were verified, and those of them that were right. */
+  readonly draftedTokens: number;
+  readonly acceptedTokens: number;
   /** "tool_calls" if the model waits for the results of functions. */
   readonly finishReason: FinishReason | "tool_calls";
   readonly prefillMs: number;
@@ -108,6 +111,7 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
     const started = performance.now();
     let prefilled = started;
     let cachedTokens = 0;
+    let [draftedTokens, acceptedTokens] = [0, 0];
     const tokens: number[] = [];
     const ends: ReadonlySet<number> = tokenizer?.endOfGeneration ?? new Set();
     const sampler = new HostSampler(this.#sampling);
@@ -123,6 +127,10 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
       signal: AbortSignal.any([signal, closing]),
       onBegin: (count) => {
         cachedTokens = count;
+      },
+      onDrafts: (drafted, accepted) => {
+        draftedTokens += drafted;
+        acceptedTokens += accepted;
       },
       onPrefill: () => {
         prefilled = performance.now();
@@ -152,6 +160,8 @@ export class Generation<Piece = string> implements AsyncIterable<Piece> {
       finishReason: isCall ? "tool_calls" : finishReason,
       promptTokens: prompt.length,
       cachedTokens,
+      draftedTokens,
+      acceptedTokens,
       prefillMs: prefilled - started,
       decodeMs: end - prefilled,
     };

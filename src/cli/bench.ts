@@ -7,6 +7,7 @@ import { measureReadBandwidth } from "../kernels/bandwidth.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { formatBytes } from "../math.ts";
 import { describeModel } from "../model/architectures.ts";
+import type { Model } from "../model/model.ts";
 import {
   Measurement,
   secondTurnTokens,
@@ -16,6 +17,12 @@ import {
   type PrefillRow,
   type ReuseRow,
 } from "./bench/measure.ts";
+import {
+  formatSpeculation,
+  measureSpeculation,
+  speculationTokens,
+  type SpeculationRow,
+} from "./bench/speculation.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
 import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
@@ -31,6 +38,7 @@ const flags = {
   depth: integers("list", "tokens in the cache before decoding (default 0)"),
   streams: integers("list", "texts made at once (default 1)", 1),
   prefixReuse: toggle("also the second turn of a chat, with the first in the cache"),
+  spec: toggle("also one text with guesses ahead, some right, some wrong"),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -58,6 +66,7 @@ export const benchCommand = command({
     "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
     "zinc bench --streams 1,4,16": "several texts at once",
     "zinc bench --prefix-reuse": "how soon the second turn of a chat begins",
+    "zinc bench --spec": "what guessing ahead brings, and what it costs when it is wrong",
   },
   environment: modelEnvironment,
   exitCodes: runExitCodes,
@@ -65,8 +74,10 @@ export const benchCommand = command({
   async run(values) {
     setQuiet(values.quiet === true);
     const sizes = sizesOf(values);
-    await requireContext(values.model, sizes.contextTokens);
-    using model = await loadModel({ ...values, ctx: sizes.contextTokens }, sizes);
+    const described = await requireContext(values.model, sizes.contextTokens);
+    const own = described.predictor === undefined ? "ngram" : "mtp";
+    const draft = values.spec === true ? own : "off";
+    using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, sizes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
     const { name, driver } = model.engine.gpu.device.capabilities;
@@ -83,15 +94,17 @@ export const benchCommand = command({
 /** What the measurements need of the engine. */
 function sizesOf(values: Values<typeof flags>) {
   const { promptTokens = [512], maxTokens = 128, depth = [0], streams = [1] } = values;
-  const { prefixReuse = false } = values;
+  const { prefixReuse = false, spec = false } = values;
   const prompt = Math.max(...promptTokens);
   const parallel = Math.max(...streams);
   const text = textTokens(Math.max(...depth), parallel, maxTokens);
   const chat = prefixReuse ? prompt + maxTokens + secondTurnTokens + 1 : 0;
+  const guessed = spec ? speculationTokens(maxTokens) : 0;
+  const alone = Math.max(prompt, chat + 2 * blockTokens, guessed);
   return {
-    contextTokens: Math.max(prompt, chat, text),
+    contextTokens: Math.max(prompt, chat, text, guessed),
     // Texts share no blocks, and one more is copied where a prompt ends within a block.
-    cacheTokens: Math.max(prompt, chat + 2 * blockTokens, parallel * (text + 2 * blockTokens)),
+    cacheTokens: Math.max(alone, parallel * (text + 2 * blockTokens)),
     parallel,
     // The end of each prompt, and of a chat also the end of its answer.
     checkpoints: prefixReuse || Math.max(...depth) > 0 ? 2 * parallel + 6 : 0,
@@ -99,10 +112,11 @@ function sizesOf(values: Values<typeof flags>) {
 }
 
 /** Loading would say so, too, and advise a flag that this command does not have. */
-async function requireContext(path: string | undefined, tokens: number): Promise<void> {
+async function requireContext(path: string | undefined, tokens: number): Promise<Model> {
   using file = await openModelFile(chooseModel(path));
-  const { name, contextLength } = describeModel(file).config;
-  if (tokens <= contextLength) return;
+  const model = describeModel(file, { predicts: true });
+  const { name, contextLength } = model.config;
+  if (tokens <= contextLength) return model;
   throw new UserError(
     "usage",
     `this needs a context of ${tokens} tokens and ${name} has ${contextLength}`,
@@ -124,7 +138,7 @@ function requireRoom({ engine }: LanguageModel, sizes: ReturnType<typeof sizesOf
 
 async function measure({ engine }: LanguageModel, values: Values<typeof flags>) {
   const { promptTokens = [512], maxTokens = 128, repeats = 3, prefixReuse = false } = values;
-  const { depth: depths = [0], streams = [1] } = values;
+  const { depth: depths = [0], streams = [1], spec = false } = values;
   const readBytesPerSecond = measureReadBandwidth(engine.gpu);
   const options = { steps: maxTokens, repeats, readBytesPerSecond };
   using measurement = new Measurement(engine, options);
@@ -138,7 +152,12 @@ async function measure({ engine }: LanguageModel, values: Values<typeof flags>) 
   if (prefixReuse) {
     for (const tokens of promptTokens) reuse.push(await measurement.reuse(tokens));
   }
-  return { prefill, decode, ...(prefixReuse && { prefixReuse: reuse }), readBytesPerSecond };
+  const speculation = spec ? await measureSpeculation(engine, options) : [];
+  return {
+    ...{ prefill, decode, readBytesPerSecond },
+    ...(prefixReuse && { prefixReuse: reuse }),
+    ...(spec && { speculation }),
+  };
 }
 
 interface Report {
@@ -147,15 +166,18 @@ interface Report {
   readonly prefill: readonly PrefillRow[];
   readonly decode: readonly DecodeRow[];
   readonly prefixReuse?: readonly ReuseRow[];
+  readonly speculation?: readonly SpeculationRow[];
 }
 
-function format({ device, model, prefill, decode, prefixReuse = [] }: Report): string {
+function format(report: Report): string {
+  const { device, model, prefill, decode, prefixReuse = [], speculation = [] } = report;
   const lines = [
     `${device.name} (${device.driver}), reads ${device.readGBs.toFixed(1)} GB/s`,
     `${model.name}, ${formatBytes(model.weightBytes)} of weights`,
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
     ...decode.map(formatDecode),
     ...prefixReuse.map(formatReuse),
+    ...speculation.map(formatSpeculation),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,4 +1,5 @@
 /** Flags that several commands share. */
+import { draftSources } from "../engine/drafter.ts";
 import { anyText, integer, integers, number, oneOf, text, texts, toggle } from "./flag.ts";
 
 export const modelFlags = {
@@ -29,6 +30,10 @@ export const contextFlags = {
   ),
   kvType: oneOf(["f16"], "type of the cache of keys and values (default f16)"),
   deterministic: toggle("results that do not depend on how work is batched"),
+} as const;
+
+export const draftFlags = {
+  draft: oneOf(draftSources, "guess tokens and verify several at once (default ngram on GPUs)"),
 } as const;
 
 export const samplingFlags = {

@@ -31,7 +31,7 @@ export const logitsCommand = command({
     const { tokens, all } = values;
     if (tokens === undefined)
       throw new UserError("usage", "no tokens are given", "write --tokens 1,2,3");
-    using model = await loadModel(values);
+    using model = await loadModel({ ...values, draft: "off" });
     if (all !== true) {
       await writeOut(`${JSON.stringify(Array.from(model.logits(tokens)))}\n`);
       return;

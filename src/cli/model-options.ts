@@ -1,5 +1,6 @@
 /** From the shared flags to a loaded model. */
 import { canSwitchThinking } from "../chat/thinking.ts";
+import type { DraftSource } from "../engine/drafter.ts";
 import { UserError } from "../errors.ts";
 import {
   load,
@@ -21,6 +22,7 @@ export interface ModelOptions {
   readonly device: string | undefined;
   readonly ctx?: number | undefined;
   readonly deterministic?: boolean | undefined;
+  readonly draft?: DraftSource | undefined;
   readonly template?: string | undefined;
   readonly profile?: boolean | undefined;
 }
@@ -38,6 +40,7 @@ export async function loadModel(
       device: options.device,
       contextTokens: options.ctx,
       deterministic: options.deterministic,
+      drafts: options.draft,
       profile: options.profile,
       // One text, after which nothing is to be remembered.
       parallel: 1,

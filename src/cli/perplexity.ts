@@ -45,7 +45,7 @@ export const perplexityCommand = command({
     setQuiet(values.quiet === true);
     const ctx = values.ctx ?? 512;
     const content = await readTextFile(values.file);
-    using model = await loadModel({ ...values, ctx });
+    using model = await loadModel({ ...values, ctx, draft: "off" });
     const tokens = model.tokenize(content);
     const windowCount = Math.min(
       Math.floor(tokens.length / ctx),

@@ -17,6 +17,7 @@ import {
   chatFlags,
   contextFlags,
   deviceFlags,
+  draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -40,6 +41,7 @@ const flags = {
   ...shapeFlags,
   ...samplingFlags,
   ...contextFlags,
+  ...draftFlags,
   ...deviceFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
@@ -153,7 +155,7 @@ function joinPrompt(piped: string, prompt: string, raw: boolean): string {
 
 function report(model: LanguageModel, result: GenerationResult) {
   const { text, reasoning, toolCalls, tokens, promptTokens, finishReason } = result;
-  const { prefillMs, decodeMs } = result;
+  const { prefillMs, decodeMs, draftedTokens, acceptedTokens } = result;
   const { prefill, decode } = speedsOf(result);
   return {
     text,
@@ -162,6 +164,7 @@ function report(model: LanguageModel, result: GenerationResult) {
     tokens,
     promptTokens,
     finishReason,
+    drafts: { drafted: draftedTokens, accepted: acceptedTokens },
     timings: {
       loadMs: model.loadMs,
       prefillMs,

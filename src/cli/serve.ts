@@ -16,6 +16,7 @@ import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag
 import {
   contextFlags,
   deviceFlags,
+  draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -59,6 +60,7 @@ const flags = {
   exitOnDeviceLoss: toggle("end with code 1 when the device is lost; else load again"),
   template: promptFlags.template,
   ...contextFlags,
+  ...draftFlags,
   ...deviceFlags,
   temp,
   topK,
@@ -140,7 +142,7 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, ctx, deterministic, template } = values;
+  const { device, ctx, deterministic, draft, template } = values;
   return new EngineHost({
     main,
     model: {
@@ -149,6 +151,7 @@ async function startEngine(
       contextTokens: ctx,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
+      drafts: draft,
       template: template === undefined ? undefined : await readTextFile(template),
     },
     idleMs: values.idleUnload === undefined ? undefined : values.idleUnload * 1000,

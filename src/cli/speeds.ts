@@ -19,8 +19,10 @@ export function summaryOf(result: GenerationResult): string {
   const at = (speed: number | null) => (speed === null ? "" : ` at ${speed.toFixed(1)} tok/s`);
   const count = result.tokens.length;
   const cached = result.cachedTokens === 0 ? "" : ` (${result.cachedTokens} from before)`;
+  const { draftedTokens: drafted, acceptedTokens: accepted } = result;
+  const drafts = drafted === 0 ? "" : `, ${accepted} of ${drafted} guesses right`;
   return (
     `${result.promptTokens} prompt tokens${cached}${at(prefill)}, ` +
-    `${count} ${count === 1 ? "token" : "tokens"}${at(decode)}`
+    `${count} ${count === 1 ? "token" : "tokens"}${at(decode)}${drafts}`
   );
 }

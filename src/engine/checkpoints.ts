@@ -1,6 +1,7 @@
 /**
- * Recurrent state that is kept aside. The state has a row for each sequence and behind them one for
- * each slot here. When no slot is free, the checkpoint that was not used for longest goes.
+ * Recurrent state that is kept aside. The state has a row for each sequence, behind them one for
+ * each slot here, and then the spares: what sequences go back to when drafts were wrong. When no
+ * slot is free, the checkpoint that was not used for longest goes.
  */
 import { invariant } from "../errors.ts";
 import type { PrefixNode, PrefixTree } from "./prefix-tree.ts";
@@ -18,17 +19,25 @@ export class Checkpoints {
   /** Taken from the end; the lowest number comes first. */
   readonly #free: number[];
   readonly #owners = new Map<number, PrefixNode>();
+  /** Rows of the state, taken from the end. */
+  readonly #freeSpares: number[];
   #copies: Copy[] = [];
 
-  constructor(tree: PrefixTree, sequenceCapacity: number, slotCount: number) {
+  constructor(tree: PrefixTree, sequenceCapacity: number, slotCount: number, spareCount: number) {
     this.#tree = tree;
     this.#sequenceCapacity = sequenceCapacity;
     this.slotCount = slotCount;
     this.#free = Array.from({ length: slotCount }, (_unused, i) => slotCount - 1 - i);
+    const rows = sequenceCapacity + slotCount;
+    this.#freeSpares = Array.from({ length: spareCount }, (_unused, i) => rows + i);
   }
 
   get freeCount(): number {
     return this.#free.length;
+  }
+
+  get freeSpareCount(): number {
+    return this.#freeSpares.length;
   }
 
   /** Keeps the state of a sequence as it is behind all planned steps; says in which slot. */
@@ -44,6 +53,24 @@ export class Checkpoints {
   /** Gives a sequence the state of a slot. */
   restore(slot: number, sequence: number): void {
     this.#copies.push({ from: this.#sequenceCapacity + slot, to: sequence });
+  }
+
+  /** Keeps the state of a sequence for a step that may have to be taken back; says where. */
+  saveSpare(sequence: number): number | undefined {
+    const row = this.#freeSpares.pop();
+    if (row !== undefined) this.#copies.push({ from: sequence, to: row });
+    return row;
+  }
+
+  /** Gives a sequence back what it had. */
+  restoreSpare(row: number, sequence: number): void {
+    this.#copies.push({ from: row, to: sequence });
+  }
+
+  /** Copies are made in order, so that it can be given out again at once. */
+  freeSpare(row: number): void {
+    invariant(!this.#freeSpares.includes(row), `spare state ${row} is not taken`);
+    this.#freeSpares.push(row);
   }
 
   /** The slot is the node's, unless that has a checkpoint. False if so; then the slot is free. */

@@ -10,17 +10,25 @@ import { uploadWeights, type UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
+import { DraftAccount, type DraftJudge } from "./draft-account.ts";
+import { draftedRowCounts } from "./draft-rows.ts";
+import type { Drafter, DraftSource } from "./drafter.ts";
 import { EmbeddingPool } from "./embedding.ts";
 import type { EmbeddingRequest, FinishReason, GenerationRequest } from "./generation.ts";
 import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
+import { Lookahead, PredictedTokens } from "./lookahead.ts";
+import { NgramDrafter } from "./ngram-drafter.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
+import { PredictorPasses } from "./predictor-passes.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
 import { HostSampler } from "./sampler.ts";
 import { defaultSampling } from "./sampling.ts";
-import { Scheduler, type SchedulerStats } from "./scheduler.ts";
+import { Scheduler } from "./scheduler.ts";
+import type { SchedulerStats } from "./scheduler-stats.ts";
 import { Sequence } from "./sequence.ts";
+import { Speculation } from "./speculation.ts";
 import { TokenLoop } from "./token-loop.ts";
 
 export interface EngineOptions extends PlanWishes {
@@ -28,9 +36,17 @@ export interface EngineOptions extends PlanWishes {
   readonly deterministic?: boolean;
   /** Time every dispatch. */
   readonly profile?: boolean;
+  /** Decides when drafts pay; by default it is measured. */
+  readonly draftJudge?: DraftJudge;
   readonly onPlan?: (plan: MemoryPlan) => void;
   readonly onProgress?: (progress: UploadProgress) => void;
 }
+
+const drafterMakers: Readonly<Record<DraftSource, () => Drafter | undefined>> = {
+  ngram: () => new NgramDrafter(),
+  mtp: () => new PredictedTokens(),
+  off: () => undefined,
+};
 
 /** Submissions stay far below the watchdogs of drivers. */
 const prefillMs = { growMs: 250, shrinkMs: 800 };
@@ -47,6 +63,7 @@ export class Engine {
   readonly plan: MemoryPlan;
   readonly #groups: readonly MemoryGroup[];
   readonly #runner: Runner;
+  #passes: PredictorPasses | undefined;
   readonly #scheduler: Scheduler;
   readonly #loop: TokenLoop;
   readonly #prefillBudget: RowBudget;
@@ -56,7 +73,7 @@ export class Engine {
     model: Model,
     plan: MemoryPlan,
     memory: EngineMemory,
-    { deterministic = false, profile = false }: EngineOptions,
+    { deterministic = false, profile = false, drafts = "off", draftJudge }: EngineOptions,
   ) {
     this.gpu = gpu;
     this.model = model;
@@ -76,15 +93,38 @@ export class Engine {
       : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
     const mixedBudget = new RowBudget({ least, first: rowsFirst, most, ...mixedMs });
     const { vocabularySize } = model.config;
+    let lookahead: Lookahead | undefined;
+    const isRecurrent = plan.checkpointCapacity !== undefined;
+    const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
+    if (drafts === "mtp") {
+      const passes = new PredictorPasses(gpu, model, memory, { deterministic, profile });
+      passes.prepare();
+      this.#passes = passes;
+      lookahead = new Lookahead({ scheduler, runner, speculation, passes });
+    }
+    if (drafts !== "off") draftedRowCounts.forEach((rows) => runner.prepare(rows));
     this.#runner = runner;
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;
-    this.#loop = new TokenLoop({ scheduler, runner, prefillBudget, mixedBudget, vocabularySize });
+    this.#loop = new TokenLoop({
+      ...{ scheduler, runner, prefillBudget, mixedBudget, vocabularySize },
+      ...{ speculation, lookahead, createDrafter: drafterMakers[drafts] },
+    });
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
-  static async load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
+  static async load(gpu: Gpu, model: Model, wishes: EngineOptions = {}): Promise<Engine> {
     probeFragments(gpu);
+    // To a processor, which is never short of bandwidth, each row costs as much as the first.
+    const isCpu = gpu.device.capabilities.kind === "cpu";
+    const options = { ...wishes, drafts: wishes.drafts ?? (isCpu ? "off" : "ngram") };
+    if (options.drafts === "mtp" && model.predictor === undefined) {
+      throw new UserError(
+        "usage",
+        `${model.config.name} has no layers that guess further tokens (mtp)`,
+        "let guesses be looked up in the text (ngram)",
+      );
+    }
     const plan = planMemory(gpu.device, model, options);
     options.onPlan?.(plan);
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);
@@ -213,6 +253,7 @@ export class Engine {
     this.#loop.stop();
     this.gpu.device.waitIdle();
     this.#runner.free();
+    this.#passes?.free();
     for (const group of this.#groups) group.free();
   }
 

@@ -1,4 +1,5 @@
 /** What a text or an embedding is asked for with, and how it can end. */
+import type { Drafter } from "./drafter.ts";
 import type { Sampler } from "./sampler.ts";
 
 export type FinishReason = "stop" | "length" | "cancelled";
@@ -30,6 +31,13 @@ export interface GenerationRequest {
   readonly onHidden?: ((position: number, rows: Float32Array) => void) | undefined;
   /** Whether what the cache holds of the prompt is used; true by default. */
   readonly reuses?: boolean | undefined;
+  /**
+   * Guesses how it goes on, so that a step may make several tokens; null for nobody, the engine's
+   * own by default. It is not asked where the host chooses the tokens.
+   */
+  readonly drafter?: Drafter | null | undefined;
+  /** Called with the number of guesses that a step has verified, and of those that were right. */
+  readonly onDrafts?: ((drafted: number, accepted: number) => void) | undefined;
   /** Called when the first rows are computed; so many tokens of the prompt the cache held. */
   readonly onBegin?: ((cachedTokens: number) => void) | undefined;
   /** Called when the prompt is in the cache and the first token is known. */

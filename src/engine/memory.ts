@@ -13,6 +13,7 @@ import {
   activationPieces,
   cacheBlockCount,
   cachePieces,
+  stateCount,
   statePieces,
   type MemoryPlan,
 } from "./plan.ts";
@@ -36,8 +37,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
     const cachePlan = cachePieces(model, cacheTokens);
     const caches = allocate("device", cachePlan, "the cache of keys and values");
-    const { checkpointCapacity = 0 } = plan;
-    const statePlan = statePieces(model, sequenceCapacity + checkpointCapacity);
+    const statePlan = statePieces(model, stateCount(plan));
     const states = allocate("device", statePlan, "the state of recurrent layers");
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
@@ -71,6 +71,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
         step: present(inputs[i]),
         samplings: present(inputs[stepsInFlight + i]),
         tokens: slice,
+        hidden: named.get(`hidden ${i}`),
       })),
       latest: present(named.get("latest tokens")),
       samplingScratch,
@@ -85,7 +86,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       logits: present(named.get("logits")),
       attentionParts,
       readback: present(readback),
-      hidden: present(hidden),
+      hiddenReadback: present(hidden),
       contextTokens,
       sequenceCapacity,
     };

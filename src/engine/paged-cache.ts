@@ -17,6 +17,8 @@ export interface CacheLimits {
   readonly sequenceCapacity: number;
   /** Undefined for a model without recurrent layers. */
   readonly checkpointCapacity: number | undefined;
+  /** Sequences with recurrent state that drafts can be verified for in one step; 0 by default. */
+  readonly spareCapacity?: number | undefined;
 }
 
 export interface CacheCopies {
@@ -40,15 +42,19 @@ export class PagedCache {
   readonly #tree: PrefixTree;
   readonly #checkpoints: Checkpoints;
   readonly #isRecurrent: boolean;
+  readonly #spareCount: number;
   #blockCopies: Copy[] = [];
   /** Nodes that blocks are copied from in the step that is being planned. */
   #sources: PrefixNode[] = [];
 
-  constructor({ blockCount, sequenceCapacity, checkpointCapacity }: CacheLimits) {
+  constructor(limits: CacheLimits) {
+    const { blockCount, sequenceCapacity, checkpointCapacity, spareCapacity = 0 } = limits;
+    const slotCount = checkpointCapacity ?? 0;
     this.#pool = new BlockPool(blockCount);
     this.#tree = new PrefixTree(this.#pool);
-    this.#checkpoints = new Checkpoints(this.#tree, sequenceCapacity, checkpointCapacity ?? 0);
+    this.#checkpoints = new Checkpoints(this.#tree, sequenceCapacity, slotCount, spareCapacity);
     this.#isRecurrent = checkpointCapacity !== undefined;
+    this.#spareCount = spareCapacity;
   }
 
   get freeCount(): number {
@@ -122,6 +128,14 @@ export class PagedCache {
     return Math.min(room, count);
   }
 
+  /** Takes blocks for the first `length` positions, and says so; undefined if there are none. */
+  reserve(residence: Residence, length: number): readonly TableChange[] | undefined {
+    const count = Math.max(length - residence.length, 0);
+    if (this.grow(residence, count) < count) return undefined;
+    const change = this.takeTableChange(residence);
+    return change === undefined ? [] : [change];
+  }
+
   /** The next `count` positions will be written. */
   advance(residence: Residence, count: number): void {
     const { blocks, length } = residence;
@@ -132,6 +146,38 @@ export class PagedCache {
       if (isShared) invariant(false, `block ${block} is shared and would be written`);
     }
     residence.length += count;
+  }
+
+  /**
+   * Whether the next positions of a sequence can be taken back; what that takes is kept. A sequence
+   * that went back to a mark still has it.
+   */
+  mark(residence: Residence): boolean {
+    if (!this.#isRecurrent) return true;
+    residence.spare ??= this.#checkpoints.saveSpare(residence.slot);
+    return residence.spare !== undefined;
+  }
+
+  /** What was written since the mark stays. */
+  unmark(residence: Residence): void {
+    if (residence.spare !== undefined) this.#checkpoints.freeSpare(residence.spare);
+    residence.spare = undefined;
+  }
+
+  /**
+   * Takes back what was written since the mark at `marked`, from `length` on. False if that takes
+   * back everything: states are no sums of positions, and what was right is computed again.
+   */
+  rewind(residence: Residence, marked: number, length: number): boolean {
+    const { spare, slot } = residence;
+    if (spare === undefined || length === residence.length) {
+      this.unmark(residence);
+      residence.length = length;
+      return true;
+    }
+    this.#checkpoints.restoreSpare(spare, slot);
+    residence.length = marked;
+    return false;
   }
 
   /** Puts what is complete and known into the tree, where other sequences find it. */
@@ -190,13 +236,15 @@ export class PagedCache {
   check(residences: Iterable<Residence>): void {
     const counts = new Uint32Array(this.#pool.blockCount);
     let slotCount = this.#checkpoints.freeCount;
+    let spareCount = this.#checkpoints.freeSpareCount;
     const count = (block: number) => (counts[block] = (counts[block] ?? 0) + 1);
     for (const { block, checkpoint } of this.#tree.nodes()) {
       count(block);
       if (checkpoint !== undefined) slotCount++;
     }
-    for (const { blocks, path, tail, held } of residences) {
+    for (const { blocks, path, tail, held, spare } of residences) {
       blocks.forEach(count);
+      if (spare !== undefined) spareCount++;
       if (tail !== undefined) count(tail.node.block);
       invariant(
         path.every(({ block }, i) => block === blocks[i]),
@@ -211,6 +259,7 @@ export class PagedCache {
     });
     invariant(counts.filter((n) => n === 0).length === this.freeCount, "a block is lost");
     invariant(slotCount === this.#checkpoints.slotCount, "a checkpoint is lost");
+    invariant(spareCount === this.#spareCount, "a spare state is lost");
   }
 
   #take(): number | undefined {
@@ -251,6 +300,7 @@ export class PagedCache {
     for (const block of blocks.splice(path.length)) this.#pool.release(block);
     for (const node of path.splice(0).reverse()) this.#tree.letGo(node);
     for (const { slot } of held.splice(0)) this.#checkpoints.giveBack(slot);
+    this.unmark(residence);
     blocks.length = 0;
     residence.length = 0;
     residence.tableFrom = 0;

@@ -10,6 +10,9 @@ import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
 import type { Model } from "../model/model.ts";
 import { weightPieces } from "../model/weights.ts";
 import type { Device } from "../vulkan/device.ts";
+import { stepsInFlight } from "./programs.ts";
+import { draftedRowsMax } from "./draft-rows.ts";
+import type { DraftSource } from "./drafter.ts";
 import { freeDeviceBytes, planPacking, sliceAlignment, type Piece } from "../vulkan/memory.ts";
 
 export interface MemoryPlan {
@@ -35,6 +38,8 @@ export interface MemoryPlan {
   readonly sequenceCapacity: number;
   /** Copies of a sequence's state that can be kept; undefined if the model has no such state. */
   readonly checkpointCapacity: number | undefined;
+  /** Texts with such state that drafts can be verified for in one step. */
+  readonly spareCapacity: number;
 }
 
 export interface PlanWishes {
@@ -48,6 +53,8 @@ export interface PlanWishes {
   readonly parallel?: number | undefined;
   /** States that are kept for texts that begin alike, at most. */
   readonly checkpoints?: number | undefined;
+  /** Who guesses how texts go on. */
+  readonly drafts?: DraftSource | undefined;
 }
 
 /** Left to the desktop and to other programs: what users of other engines found enough. */
@@ -57,6 +64,8 @@ const rowsMax = 512;
 const checkpointsBeside = 6;
 /** Of the cache for each of several texts, where there is room. */
 const tokensPerSequence = 8192;
+/** With each of them and one draft of each a step has all the rows that drafts may take. */
+const draftedTextsMax = draftedRowsMax / 2;
 /** Part of the free memory that recurrent state may take beyond that of one sequence. */
 const stateShare = 0.25;
 /** Logits of many positions at once are for perplexity alone. */
@@ -122,18 +131,29 @@ export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}
 }
 
 /** State for as many sequences as are wished for, or as its share of the memory has room for. */
-function planStates(model: Model, { parallel = 1, checkpoints }: PlanWishes, roomBytes: number) {
+function planStates(model: Model, wishes: PlanWishes, roomBytes: number) {
+  const { parallel = 1, checkpoints, drafts = "off" } = wishes;
   const stateBytesPerSequence = piecesBytes(statePieces(model, 1));
   if (stateBytesPerSequence === 0) {
     const none = { stateBytesPerSequence, stateBytes: 0, checkpointCapacity: undefined };
-    return { ...none, sequenceCapacity: parallel };
+    return { ...none, sequenceCapacity: parallel, spareCapacity: 0 };
   }
   const fitting = Math.max(Math.floor((roomBytes * stateShare) / stateBytesPerSequence), 1);
   const sequenceCapacity = Math.min(parallel, fitting);
   const wanted = checkpoints ?? 2 * parallel + checkpointsBeside;
-  const checkpointCapacity = Math.min(wanted, fitting - sequenceCapacity);
-  const stateBytes = piecesBytes(statePieces(model, sequenceCapacity + checkpointCapacity));
-  return { stateBytesPerSequence, stateBytes, sequenceCapacity, checkpointCapacity };
+  const spares = drafts === "off" ? 0 : Math.min(sequenceCapacity, draftedTextsMax);
+  const spareCapacity = Math.min(spares, fitting - sequenceCapacity);
+  const checkpointCapacity = Math.min(wanted, fitting - sequenceCapacity - spareCapacity);
+  const capacities = { sequenceCapacity, checkpointCapacity, spareCapacity };
+  const stateBytes = piecesBytes(statePieces(model, stateCount(capacities)));
+  return { stateBytesPerSequence, stateBytes, ...capacities };
+}
+
+/** Rows that the state of a recurrent layer has: of sequences, of checkpoints, and spare ones. */
+export function stateCount(
+  plan: Pick<MemoryPlan, "sequenceCapacity" | "checkpointCapacity" | "spareCapacity">,
+): number {
+  return plan.sequenceCapacity + (plan.checkpointCapacity ?? 0) + plan.spareCapacity;
 }
 
 /** Keys and values in half precision. */
@@ -152,7 +172,7 @@ function fittingTokens(model: Model, roomBytes: number): number {
   return Math.floor(roomBytes / (perToken * blockTokens)) * blockTokens;
 }
 
-/** The state of recurrent layers, by its name in the model: of sequences, then of checkpoints. */
+/** The state of recurrent layers, by its name in the model. */
 export function statePieces({ states }: Model, count: number): Piece[] {
   return Object.entries(states).map(([label, bytes]) => ({ label, byteSize: count * bytes }));
 }
@@ -188,7 +208,16 @@ export function activationPieces(
     },
     // One for each sequence, of which there are no more than outputs.
     { label: "latest tokens", byteSize: outputCapacity * 4 },
+    ...(model.predictor === undefined ? [] : hiddenPieces(model, rowCapacity)),
   ];
+}
+
+/** What layers that guess further tokens read of each step under way. */
+function hiddenPieces({ config }: Model, rowCapacity: number): Piece[] {
+  const byteSize = rowCapacity * config.width * 4;
+  return Array.from({ length: stepsInFlight }, (_unused, i) => ({
+    ...{ label: `hidden ${i}`, byteSize },
+  }));
 }
 
 /** Texts that are made side by side want one output each. */

@@ -17,6 +17,8 @@ export interface FlightMemory {
   readonly samplings: BufferSlice;
   /** Where the host reads the tokens that the device chose. */
   readonly tokens: BufferSlice;
+  /** What the head reads of each row, if somebody guesses from it. */
+  readonly hidden?: BufferSlice | undefined;
 }
 
 /** What all programs of an engine share. */
@@ -36,7 +38,7 @@ export interface PassMemory {
   /** Where the host reads the logits. */
   readonly readback: BufferSlice;
   /** Where the host reads hidden states: [rowCapacity, width] of the largest step. */
-  readonly hidden: BufferSlice;
+  readonly hiddenReadback: BufferSlice;
   readonly contextTokens: number;
   readonly sequenceCapacity: number;
 }
@@ -97,9 +99,9 @@ export class Programs {
     return pass;
   }
 
-  /** All that were recorded so far. */
-  all(): RecordedPass[] {
-    return [...this.#recorded.values()];
+  /** How many were recorded so far. */
+  get count(): number {
+    return this.#recorded.size;
   }
 
   free(): void {
@@ -114,7 +116,8 @@ export class Programs {
   #record({ flight, rowCapacity, outputCapacity, samples, hidden }: PassKey): RecordedPass {
     const { device, pipelines } = this.#gpu;
     const { deterministic, profile } = this.#options;
-    const { logits, readback, flights, samplingScratch: scratch, ...memory } = this.#memory;
+    const { logits, readback, hiddenReadback, flights, ...memory } = this.#memory;
+    const { samplingScratch: scratch } = memory;
     const own = flights[flight];
     invariant(own !== undefined, `flight ${flight}`);
     const timer = new ProgramTimer(device);
@@ -129,11 +132,12 @@ export class Programs {
     this.#model.record(context, {
       ...memory,
       step: own.step,
+      hidden: own.hidden,
       rowCapacity,
       outputCapacity,
       deterministic,
       logits: written,
-      hidden: hidden ? subslice(memory.hidden, 0, hiddenBytes) : undefined,
+      hiddenReadback: hidden ? subslice(hiddenReadback, 0, hiddenBytes) : undefined,
     });
     if (samples) {
       const { vocabularySize: vocabulary } = this.#model.config;

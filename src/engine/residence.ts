@@ -22,6 +22,8 @@ export class Residence {
   tableFrom = 0;
   /** Checkpoints whose tokens are not all known or whose blocks are not in the tree yet. */
   readonly held: HeldCheckpoint[] = [];
+  /** The row of the state as it was before drafts that are being verified. */
+  spare: number | undefined;
   /** Nodes that got a checkpoint from here, the oldest first. */
   made: PrefixNode[] = [];
 

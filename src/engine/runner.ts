@@ -12,7 +12,7 @@ import type { ProfileLine } from "../vulkan/profiler.ts";
 import { CacheCopier } from "./cache-copier.ts";
 import type { EngineMemory } from "./memory.ts";
 import type { TableChange } from "./paged-cache.ts";
-import { cacheBlockCount, type MemoryPlan } from "./plan.ts";
+import { cacheBlockCount, stateCount, type MemoryPlan } from "./plan.ts";
 import {
   bucketOf,
   Programs,
@@ -48,6 +48,8 @@ export interface Flight {
   /** The number of its memory. */
   readonly index: number;
   readonly hostMs: number;
+  /** Its program had to be recorded. */
+  readonly isNew: boolean;
 }
 
 /** What a step uses alone, as the host sees it. */
@@ -88,10 +90,8 @@ export class Runner {
     this.#vocabularySize = model.config.vocabularySize;
     this.#width = model.config.width;
     this.#programs = new Programs(gpu, model, memory, options);
-    const { cacheTokens, sequenceCapacity, checkpointCapacity = 0 } = plan;
-    const blockCount = cacheBlockCount(cacheTokens);
-    const stateCount = sequenceCapacity + checkpointCapacity;
-    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount });
+    const blockCount = cacheBlockCount(plan.cacheTokens);
+    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount: stateCount(plan) });
     this.#shape = memory.shape;
     this.#flights = memory.flights.map(({ step, samplings, tokens }) => ({
       step: words(step),
@@ -101,12 +101,23 @@ export class Runner {
       submission: 0,
     }));
     this.#logits = floats(memory.readback);
-    this.#hidden = floats(memory.hidden);
+    this.#hidden = floats(memory.hiddenReadback);
   }
 
   /** Whether the device can choose tokens of this vocabulary. */
   get canSample(): boolean {
     return canSample(this.#vocabularySize);
+  }
+
+  /** Records what steps of so many rows, all of them sampled, will need: none waits for it then. */
+  prepare(rows: number): void {
+    const wishes = { samples: this.canSample, hidden: false };
+    for (const index of this.#flights.keys()) this.#passFor(index, rows, rows, wishes);
+  }
+
+  /** What has changed in the block tables beside the steps. */
+  tell(tables: readonly TableChange[]): void {
+    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
   }
 
   /**
@@ -125,11 +136,11 @@ export class Runner {
     const view = this.#flights[index];
     invariant(view !== undefined, `flight ${index}`);
     this.#next = (index + 1) % this.#flights.length;
-    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+    this.tell(tables);
+    const knownCount = this.#programs.count;
     const samples = samplings !== undefined;
     const pass = this.#passFor(index, rows.length, outputRows.length, { samples, hidden });
     timeline.wait(view.submission);
-    if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
     const copySubmits = this.#copier.submit(copies);
     for (const { slot, from, blocks } of view.tables) {
       writeBlockTable(view.step, this.#shape, slot, blocks, from);
@@ -146,6 +157,7 @@ export class Runner {
       submission: view.submission,
       index,
       hostMs: performance.now() - started,
+      isNew: this.#programs.count > knownCount,
     };
   }
 

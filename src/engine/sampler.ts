@@ -4,6 +4,7 @@
  */
 import { invariant } from "../errors.ts";
 import { candidatesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
+import { RandomTape } from "./random-tape.ts";
 import { repeatWindow, type Sampling } from "./sampling.ts";
 
 /** What the generation loop needs of a sampler, wherever it runs. */
@@ -20,6 +21,8 @@ export interface DeviceSampling {
   readonly biasCount: number;
   /** For the next token; each call draws a random number. */
   next(): OutputSampling;
+  /** The last so many, at most `draftedRowsMax`, chose nothing that counts. */
+  takeBack(count: number): void;
 }
 
 interface Candidate {
@@ -30,13 +33,13 @@ interface Candidate {
 export class HostSampler implements Sampler {
   readonly onDevice: DeviceSampling | undefined;
   readonly #sampling: Sampling;
-  readonly #random: () => number;
+  readonly #random: RandomTape;
   #recent: number[] = [];
   readonly #generated = new Map<number, number>();
 
   constructor(sampling: Sampling) {
     this.#sampling = sampling;
-    this.#random = seededRandom(sampling.seed ?? freshSeed());
+    this.#random = new RandomTape(seededRandom(sampling.seed ?? freshSeed()));
     this.onDevice = deviceSampling(sampling, this.#random);
   }
 
@@ -57,7 +60,7 @@ export class HostSampler implements Sampler {
     if (temperature === 0) return argmax(logits);
     const best = topCandidates(logits, topK);
     const kept = keepMinP(keepTopP(best, topP), minP);
-    return draw(kept, temperature, this.#random());
+    return draw(kept, temperature, this.#random.next());
   }
 
   /** A copy with bias and penalties, or the logits themselves if there are none. */
@@ -84,15 +87,21 @@ export class HostSampler implements Sampler {
 }
 
 /** The device keeps a number of candidates, and remembers nothing. */
-function deviceSampling(sampling: Sampling, random: () => number): DeviceSampling | undefined {
+function deviceSampling(sampling: Sampling, random: RandomTape): DeviceSampling | undefined {
   const { temperature, topK, topP, minP, logitBias: biases } = sampling;
   const { repeatPenalty, presencePenalty, frequencyPenalty } = sampling;
   const remembers = repeatPenalty !== 1 || presencePenalty !== 0 || frequencyPenalty !== 0;
   if (remembers) return undefined;
   const biasCount = biases.size;
-  if (temperature === 0) return { biasCount, next: () => ({ ...greedySampling, biases }) };
+  if (temperature === 0) {
+    return { biasCount, next: () => ({ ...greedySampling, biases }), takeBack: () => {} };
+  }
   if (topK === 0 || topK > candidatesMax) return undefined;
-  return { biasCount, next: () => ({ temperature, topK, topP, minP, random: random(), biases }) };
+  return {
+    biasCount,
+    next: () => ({ temperature, topK, topP, minP, random: random.next(), biases }),
+    takeBack: (count) => random.takeBack(count),
+  };
 }
 
 function add(logits: Float32Array, token: number, amount: number): void {

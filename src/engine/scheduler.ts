@@ -4,15 +4,20 @@
  *
  * A plan may be made before the ids of the step before are known (`pipelined`): a row then takes
  * the latest token of its slot, and a text that turns out to have ended leaves a row to discard.
+ * A text may bring guesses of what follows: rows that are taken back if they turn out to be wrong.
  */
 import { invariant } from "../errors.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv } from "../math.ts";
 import { ClientLedger } from "./client-ledger.ts";
+import { addDrafts, settleDrafts } from "./draft-rows.ts";
 import { FairOrder } from "./fair-order.ts";
 import { LooseSequences } from "./loose-sequences.ts";
-import { PagedCache, type CacheLimits } from "./paged-cache.ts";
+import { PagedCache, type CacheLimits, type TableChange } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
+import { noTotals, type SchedulerStats } from "./scheduler-stats.ts";
+import { isBeingComputed } from "./shared-work.ts";
+import type { Outcome, Progress } from "./step-outcome.ts";
 import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
 import { TokenStream, type TokenRequest } from "./token-stream.ts";
 
@@ -25,38 +30,6 @@ export interface SchedulerLimits extends CacheLimits {
   readonly pipelined: boolean;
   /** Tokens from one checkpoint of recurrent state to the next. */
   readonly checkpointInterval?: number | undefined;
-}
-
-/** What a step made of a run with an output. */
-export interface Outcome {
-  readonly token: number;
-  /** It ends the text. */
-  readonly isEnd: boolean;
-}
-
-export interface Progress {
-  readonly id: number;
-  readonly token: number;
-  readonly finish: "stop" | "length" | undefined;
-}
-
-export interface SchedulerStats {
-  readonly waitingCount: number;
-  readonly runningCount: number;
-  readonly freeBlockCount: number;
-  /** Blocks that only the prefix tree uses. */
-  readonly idleBlockCount: number;
-  /** Totals since the start. */
-  readonly totals: Readonly<SchedulerTotals>;
-}
-
-interface SchedulerTotals {
-  rows: number;
-  /** Rows whose ids nobody wanted any more. */
-  discarded: number;
-  /** Tokens of prompts that did not have to be computed. */
-  cached: number;
-  preemptions: number;
 }
 
 /** A step whose ids are not known yet. */
@@ -80,7 +53,7 @@ export class Scheduler {
   /** Taken from the end. */
   readonly #freeSlots: number[];
   readonly #flights: Flight[] = [];
-  readonly #totals: SchedulerTotals = { rows: 0, discarded: 0, cached: 0, preemptions: 0 };
+  readonly #totals = noTotals();
   #nextId = 0;
   /** Of the step that is being planned. */
   readonly #shares = new Map<TokenStream, Share>();
@@ -141,6 +114,29 @@ export class Scheduler {
   get isDecoding(): boolean {
     for (const stream of this.#running.values()) if (stream.isDecoding) return true;
     return false;
+  }
+
+  /** Texts that make a token with every step, if no running text does anything else. */
+  get decodingCount(): number | undefined {
+    for (const stream of this.#running.values()) if (!stream.isDecoding) return undefined;
+    return this.#running.size;
+  }
+
+  /** All tokens of a text that are known; undefined unless it is running. */
+  tokensOf(id: number): readonly number[] | undefined {
+    return this.#running.get(id)?.tokens;
+  }
+
+  /** Guesses what follows the tokens of a text; the next step verifies what it has room for. */
+  propose(id: number, drafts: readonly number[]): void {
+    const stream = this.#running.get(id);
+    if (stream?.pendingCount === 0) stream.drafts = drafts;
+  }
+
+  /** Makes room for the first `length` positions of a text; undefined if there is none. */
+  reserve(id: number, length: number): readonly TableChange[] | undefined {
+    const residence = this.#running.get(id)?.residence;
+    return residence && this.#cache.reserve(residence, length);
   }
 
   /** Tokens of a prompt that the cache held. */
@@ -209,10 +205,12 @@ export class Scheduler {
     }
     this.#admit();
     this.#prefill();
+    addDrafts([...this.#shares.values()], this.#cache, this.#limits, this.#rowsLeft);
   }
 
-  #canStep({ isHeld, madeCount, maxTokens, length }: TokenStream): boolean {
-    return !isHeld && madeCount < maxTokens && length <= this.#limits.contextTokens;
+  #canStep({ isHeld, verifyingCount, madeCount, maxTokens, length }: TokenStream): boolean {
+    if (isHeld || verifyingCount > 0) return false;
+    return madeCount < maxTokens && length <= this.#limits.contextTokens;
   }
 
   #runningByAge(): Iterable<TokenStream> {
@@ -221,9 +219,12 @@ export class Scheduler {
   }
 
   #decode(stream: TokenStream): void {
+    const count = Math.min(stream.dueCount, this.#rowsLeft);
+    if (count === 0) return;
     for (let { residence } = stream; residence !== undefined; { residence } = stream) {
-      if (this.#cache.grow(residence, 1) === 1) {
-        this.#give(stream, residence, 1);
+      if (this.#cache.grow(residence, count) === count) {
+        this.#give(stream, residence, count);
+        stream.isReplaying = stream.dueCount > 0;
         return;
       }
       // Older ones have their rows already and are not touched.
@@ -287,7 +288,8 @@ export class Scheduler {
 
   #begin(stream: TokenStream, residence: Residence): boolean {
     this.#cache.refresh(residence, stream.tokens);
-    if (this.#cache.availableCount === 0 || this.#isBeingComputed(stream, residence)) return false;
+    if (this.#cache.availableCount === 0) return false;
+    if (isBeingComputed(this.#shares.values(), stream, residence)) return false;
     this.#cache.begin(residence, stream.tokens);
     if (stream.chargedLength === 0) {
       stream.cachedTokens = residence.length;
@@ -297,34 +299,19 @@ export class Scheduler {
     return true;
   }
 
-  /** Whether another text computes in this very step what this one needs next, and shares it. */
-  #isBeingComputed({ tokens }: TokenStream, { path, borrows }: Residence): boolean {
-    if (!borrows) return false;
-    const from = path.length * blockTokens;
-    return [...this.#shares.values()].some(({ stream, residence, position }) => {
-      if (residence.path.length !== path.length || residence.path.at(-1) !== path.at(-1)) {
-        return false;
-      }
-      const checkpoint = stream.checkpointAfter(position);
-      const end = Number.isFinite(checkpoint) ? checkpoint : from + blockTokens;
-      if (end >= tokens.length || end > stream.tokens.length) return false;
-      for (let i = from; i < end; i++) if (tokens[i] !== stream.tokens[i]) return false;
-      return true;
-    });
-  }
-
   #give(stream: TokenStream, residence: Residence, count: number): void {
     const share = this.#shares.get(stream);
     const { length: position } = residence;
     if (share !== undefined) share.rowCount += count;
     else {
       const isFirst = !residence.hasRows;
-      this.#shares.set(stream, { stream, residence, position, isFirst, rowCount: count });
+      const more = { isFirst, rowCount: count, drafts: [] };
+      this.#shares.set(stream, { stream, residence, position, ...more });
       residence.hasRows = true;
     }
     this.#cache.advance(residence, count);
     this.#rowsLeft -= count;
-    const charge = residence.length - Math.max(position, stream.chargedLength);
+    const charge = residence.length - stream.chargedLength;
     if (charge <= 0) return;
     this.#ledger.charge(stream.client, charge);
     stream.chargedLength = residence.length;
@@ -345,20 +332,24 @@ export class Scheduler {
     return plan;
   }
 
-  #settle({ stream, residence }: Share, { token, isEnd }: Outcome): Progress[] {
+  #settle(share: Share, { tokens, isEnd }: Outcome): Progress[] {
+    const { stream, residence } = share;
     if (stream.isOver) {
       this.#totals.discarded++;
       return [];
     }
     stream.pendingCount--;
-    stream.tokens.push(token);
+    stream.tokens.push(...tokens);
+    const rightCount = settleDrafts(share, tokens, this.#cache);
+    this.#totals.drafted += share.drafts.length;
+    this.#totals.accepted += rightCount;
     const isFull =
       stream.madeCount >= stream.maxTokens || stream.length > this.#limits.contextTokens;
     const atLimit = isFull && stream.pendingCount === 0 ? "length" : undefined;
     const finish = isEnd ? "stop" : atLimit;
     if (finish !== undefined) this.#end(stream);
     else if (stream.residence === residence) this.#cache.publish(residence, stream.tokens);
-    return [{ id: stream.id, token, finish }];
+    return [{ id: stream.id, tokens, finish }];
   }
 
   #youngest(): TokenStream {
@@ -386,6 +377,7 @@ export class Scheduler {
     if (residence === undefined) return;
     this.#cache.leave(residence, stream.tokens);
     stream.residence = undefined;
+    stream.isReplaying = false;
     this.#running.delete(stream.id);
     this.#freeSlots.push(residence.slot);
   }

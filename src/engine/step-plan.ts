@@ -13,8 +13,10 @@ export interface Run {
   readonly position: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Whether the logits behind its last row are wanted. */
+  /** Whether the logits behind its last row are wanted, and behind the one before each draft. */
   readonly hasOutput: boolean;
+  /** What the last rows are fed: guesses. */
+  readonly drafts: readonly number[];
   /** The sequence has come to its slot: what the slot remembers is another's. */
   readonly isFirst: boolean;
 }
@@ -40,11 +42,13 @@ export interface Share {
   readonly position: number;
   readonly isFirst: boolean;
   rowCount: number;
+  /** What its last rows are fed beyond the tokens of the stream. */
+  drafts: readonly number[];
 }
 
-/** With its last row all tokens are computed, and the next one is made. */
-export function hasOutput({ stream, position, rowCount }: Share): boolean {
-  return position + rowCount === stream.length;
+/** With its last row that is no draft all tokens are computed, and the next one is made. */
+export function hasOutput({ stream, position, rowCount, drafts }: Share): boolean {
+  return position + rowCount - drafts.length === stream.length;
 }
 
 /** Before the streams count the tokens that the step makes. */
@@ -56,21 +60,24 @@ export function assembleStep(
   const rows: StepRow[] = [];
   const outputRows: number[] = [];
   const runs = shares.map((share): Run => {
-    const { stream, residence, position, isFirst, rowCount } = share;
+    const { stream, residence, position, isFirst, rowCount, drafts } = share;
     const { slot } = residence;
     const firstRow = rows.length;
     for (let at = position; at < position + rowCount; at++) {
-      rows.push({ token: tokenAt(stream, at), position: at, sequence: slot });
+      rows.push({ token: tokenAt(share, at), position: at, sequence: slot });
     }
     const withOutput = hasOutput(share);
-    if (withOutput) outputRows.push(rows.length - 1);
-    return { id: stream.id, slot, position, firstRow, rowCount, hasOutput: withOutput, isFirst };
+    const firstOutput = rows.length - 1 - drafts.length;
+    for (let row = firstOutput; withOutput && row < rows.length; row++) outputRows.push(row);
+    const { id } = stream;
+    return { id, slot, position, firstRow, rowCount, hasOutput: withOutput, drafts, isFirst };
   });
   return { copies, tables, rows, outputRows, runs };
 }
 
-function tokenAt({ tokens, length }: TokenStream, at: number): number {
-  const known = tokens[at];
+function tokenAt({ stream, drafts }: Share, at: number): number {
+  const { tokens, length } = stream;
+  const known = tokens[at] ?? drafts[at - length];
   if (known !== undefined) return known;
   invariant(at === length - 1, `position ${at} is beyond the last token`);
   return latestToken;

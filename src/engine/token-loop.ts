@@ -5,14 +5,19 @@
  * signals, requests and writes get their turn.
  */
 import { invariant } from "../errors.ts";
+import { draftedRowsMax } from "./draft-rows.ts";
+import type { Drafter } from "./drafter.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
+import { PredictedTokens, type Lookahead } from "./lookahead.ts";
 import type { RowBudget } from "./row-budget.ts";
 import { biasesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
 import { stepsInFlight } from "./programs.ts";
 import type { DeviceSampling } from "./sampler.ts";
 import type { Flight, Runner, StepStats } from "./runner.ts";
-import type { Outcome, Scheduler } from "./scheduler.ts";
-import type { StepPlan } from "./step-plan.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { Speculation } from "./speculation.ts";
+import type { Outcome, Progress } from "./step-outcome.ts";
+import type { Run, StepPlan } from "./step-plan.ts";
 import { Ticket } from "./ticket.ts";
 import { nextTurn } from "./turn.ts";
 
@@ -24,6 +29,11 @@ export interface TokenLoopParts {
   /** Of steps in which others wait for their next token. */
   readonly mixedBudget: RowBudget;
   readonly vocabularySize: number;
+  readonly speculation: Speculation;
+  /** Follows the steps, if the model guesses by layers of its own. */
+  readonly lookahead?: Lookahead | undefined;
+  /** Of a text that brings none of its own. */
+  readonly createDrafter: () => Drafter | undefined;
 }
 
 /** A step under way, and what it was planned for. */
@@ -35,9 +45,11 @@ interface LoopFlight {
   readonly samples: boolean;
   /** Somebody reads the hidden states of its rows. */
   readonly hidden: boolean;
+  /** It could have been under way earlier, but for drafts. */
+  readonly isDelayed: boolean;
 }
 
-const givenUp: DeviceSampling = { biasCount: 0, next: () => greedySampling };
+const givenUp: DeviceSampling = { biasCount: 0, next: () => greedySampling, takeBack: () => {} };
 
 export class TokenLoop {
   readonly #parts: TokenLoopParts;
@@ -45,6 +57,10 @@ export class TokenLoop {
   /** Oldest first. */
   #flights: LoopFlight[] = [];
   #isTurning = false;
+  /** The next step waits, or waited, for drafts to be made or verified. */
+  #isDelayed = false;
+  /** When the last step landed, if nothing but steps was done since. */
+  #landedAt: number | undefined;
   onStep: ((stats: StepStats) => void) | undefined;
 
   constructor(parts: TokenLoopParts) {
@@ -62,6 +78,9 @@ export class TokenLoop {
     const id = scheduler.submit({ prompt, maxTokens, client, boundaries, reuses });
     const ticket = new Ticket(request);
     this.#open.set(id, ticket);
+    const drafter = this.#drafterOf(request);
+    if (drafter !== undefined) this.#parts.speculation.open(id, drafter);
+    if (drafter instanceof PredictedTokens) this.#parts.lookahead?.open(id, drafter);
     const cancel = () => this.#cancel(id);
     signal?.addEventListener("abort", cancel);
     this.wake();
@@ -101,8 +120,10 @@ export class TokenLoop {
       // Who waits for tokens gets to know why there are none.
       this.#parts.scheduler.reset();
       this.#flights = [];
-      for (const ticket of this.#open.values()) ticket.fail(error);
-      this.#open.clear();
+      for (const [id, ticket] of this.#open) {
+        ticket.fail(error);
+        this.#close(id);
+      }
     } finally {
       this.#isTurning = false;
     }
@@ -112,21 +133,41 @@ export class TokenLoop {
   #step(): boolean {
     while (this.#flights.length < stepsInFlight && this.#canFollow() && this.#launch());
     const flight = this.#flights.shift();
-    if (flight === undefined) return false;
-    this.#land(flight);
-    return true;
+    if (flight !== undefined) this.#land(flight);
+    else [this.#landedAt, this.#isDelayed] = [undefined, false];
+    return flight !== undefined;
   }
 
-  /** Whether what the next step reads will be on the device when its turn comes. */
+  /** Whether what the next step reads will be on the device when its turn comes, and drafts too. */
   #canFollow(): boolean {
-    return this.#flights.every(
-      ({ plan, samples, hidden }) => !hidden && (samples || plan.outputRows.length === 0),
+    const isReady = this.#flights.every(
+      ({ plan, samples, hidden }) =>
+        !hidden && ((samples && !hasDrafts(plan)) || plan.outputRows.length === 0),
     );
+    if (!isReady || this.#flights.length === 0) return isReady;
+    const { scheduler, speculation, lookahead } = this.#parts;
+    this.#isDelayed =
+      lookahead?.isAwaited === true ||
+      speculation.isWorthWaiting(scheduler.decodingCount, this.#tokensOf);
+    return !this.#isDelayed;
+  }
+
+  readonly #tokensOf = (id: number) => this.#parts.scheduler.tokensOf(id);
+
+  /** Where the host chooses, it takes longer for each token than a step does. */
+  #drafterOf({ drafter, sampler, lockstep }: GenerationRequest): Drafter | undefined {
+    const canDraft = sampler.onDevice !== undefined && lockstep !== true;
+    if (!canDraft || !this.#parts.runner.canSample) return undefined;
+    return drafter === undefined ? this.#parts.createDrafter() : (drafter ?? undefined);
   }
 
   #launch(): boolean {
     const started = performance.now();
-    const { scheduler, runner, prefillBudget, mixedBudget } = this.#parts;
+    const { scheduler, runner, prefillBudget, mixedBudget, speculation } = this.#parts;
+    if (this.#flights.length === 0) {
+      const drafts = speculation.drafts(scheduler.decodingCount, this.#tokensOf);
+      for (const [id, tokens] of drafts) scheduler.propose(id, tokens);
+    }
     const budget = scheduler.isDecoding ? mixedBudget : prefillBudget;
     const plan = scheduler.plan(budget.rows);
     if (plan === undefined) return false;
@@ -134,11 +175,17 @@ export class TokenLoop {
     const samplings = this.#samplingsOf(plan);
     const hidden = plan.runs.some(({ id }) => this.#open.get(id)?.request.onHidden !== undefined);
     const flight = runner.launch(plan, samplings, started, hidden);
-    this.#flights.push({ plan, flight, budget, samples: samplings !== undefined, hidden });
+    const isDelayed = this.#isDelayed;
+    this.#isDelayed = false;
+    // Recording takes longer than steps do.
+    if (flight.isNew) this.#landedAt = undefined;
+    const samples = samplings !== undefined;
+    this.#flights.push({ plan, flight, budget, samples, hidden, isDelayed });
     return true;
   }
 
-  #land({ plan, flight, budget, samples, hidden }: LoopFlight): void {
+  #land(landed: LoopFlight): void {
+    const { plan, flight, budget, samples, hidden } = landed;
     const { scheduler, runner } = this.#parts;
     runner.land(flight);
     const { lastStep } = runner;
@@ -148,8 +195,11 @@ export class TokenLoop {
     const outcomes = samples
       ? this.#outcomes(plan, runner.tokensOf(flight))
       : this.#sample(plan, runner.logitsOf(flight));
+    this.#learn(landed, outcomes, started);
     const progress = scheduler.complete(plan, outcomes);
-    for (const { id, token, finish } of progress) this.#deliver(id, token, finish);
+    for (const made of progress) this.#deliver(made);
+    const isUsual = this.#parts.lookahead?.follow(plan, flight.index, outcomes) ?? true;
+    if (!isUsual) this.#landedAt = undefined;
     // How long it was waited for says little when another step was before it.
     if (budget.isFull(lastStep.rows)) budget.observe(lastStep.rows, lastStep.gpuMs);
     // What was done with the results counts, too.
@@ -161,13 +211,12 @@ export class TokenLoop {
   #samplingsOf({ runs, outputRows }: StepPlan): OutputSampling[] | undefined {
     if (outputRows.length === 0 || !this.#parts.runner.canSample) return undefined;
     const samplings: DeviceSampling[] = [];
-    for (const { id, hasOutput } of runs) {
-      if (!hasOutput) continue;
+    for (const { id, drafts } of outputsOf(runs)) {
       const request = this.#open.get(id)?.request;
       // It may have been given up since the plan was made; then nobody minds what is chosen.
       const sampling = request === undefined ? givenUp : request.sampler.onDevice;
       if (sampling === undefined || request?.lockstep === true) return undefined;
-      samplings.push(sampling);
+      for (let i = 0; i <= drafts.length; i++) samplings.push(sampling);
     }
     const biasCount = samplings.reduce((sum, { biasCount: count }) => sum + count, 0);
     return biasCount > biasesMax ? undefined : samplings.map((sampling) => sampling.next());
@@ -181,13 +230,62 @@ export class TokenLoop {
     }
   }
 
-  #outcomes({ runs }: StepPlan, tokens: Uint32Array): Outcome[] {
+  #outcomes({ runs }: StepPlan, chosen: Uint32Array): Outcome[] {
     const { vocabularySize } = this.#parts;
-    const ids = runs.flatMap(({ id, hasOutput }) => (hasOutput ? [id] : []));
-    return ids.map((id, i) => {
-      const token = tokens[i] ?? vocabularySize;
-      invariant(token < vocabularySize, `the device chose token ${token} of ${vocabularySize}`);
-      return { token, isEnd: this.#open.get(id)?.request.endTokens.has(token) ?? true };
+    let next = 0;
+    return outputsOf(runs).map((run) => {
+      const first = next;
+      next += run.drafts.length + 1;
+      const outcome = this.#accept(run, (i) => {
+        const token = chosen[first + i] ?? vocabularySize;
+        invariant(token < vocabularySize, `the device chose token ${token} of ${vocabularySize}`);
+        return token;
+      });
+      const unused = run.drafts.length + 1 - outcome.tokens.length;
+      this.#open.get(run.id)?.request.sampler.onDevice?.takeBack(unused);
+      return outcome;
+    });
+  }
+
+  /** What is chosen behind a draft counts as long as the drafts are what was chosen. */
+  #accept({ id, drafts }: Run, choose: (output: number) => number): Outcome {
+    const ticket = this.#open.get(id);
+    if (ticket === undefined) return { tokens: [0], isEnd: true };
+    const tokens: number[] = [];
+    for (;;) {
+      const token = choose(tokens.length);
+      const isRight = token === drafts[tokens.length];
+      tokens.push(token);
+      const isEnd = ticket.request.endTokens.has(token);
+      if (isEnd || !isRight) return { tokens, isEnd };
+    }
+  }
+
+  /** How good the guesses are, and what the step cost. */
+  #learn({ plan, flight, isDelayed }: LoopFlight, outcomes: Outcome[], now: number): void {
+    const { scheduler, speculation } = this.#parts;
+    const { rows, runs } = plan;
+    const outputs = outputsOf(runs);
+    outcomes.forEach(({ tokens }, i) => {
+      const { id = -1, drafts = [] } = outputs[i] ?? {};
+      speculation.hear(id, scheduler.tokensOf(id)?.length ?? 0, tokens);
+      const { onDrafts } = this.#open.get(id)?.request ?? {};
+      if (drafts.length > 0) onDrafts?.(drafts.length, tokens.length - 1);
+    });
+    const drafted = hasDrafts(plan);
+    // Behind a draft that was wrong, a few rows may have to be computed again.
+    const isAgain = isDelayed && rows.length <= 2 * draftedRowsMax;
+    const isDecoding = rows.length === runs.length || drafted || isAgain;
+    const before = this.#landedAt;
+    this.#landedAt = now;
+    if (drafted) this.#isDelayed = true;
+    if (before === undefined || flight.isNew || !isDecoding || outputs.length < runs.length) return;
+    speculation.observe({
+      texts: runs.length,
+      rows: rows.length,
+      tokens: outcomes.reduce((sum, { tokens }) => sum + tokens.length, 0),
+      milliseconds: now - before,
+      isPlain: !drafted && !isDelayed,
     });
   }
 
@@ -204,48 +302,63 @@ export class TokenLoop {
   #sample({ runs, outputRows }: StepPlan, logits: Float32Array): Outcome[] {
     const { vocabularySize } = this.#parts;
     const outcomes: Outcome[] = [];
-    for (const { id, hasOutput } of runs) {
-      if (!hasOutput) continue;
-      const start = outcomes.length * vocabularySize;
-      outcomes.push(this.#choose(id, logits.subarray(start, start + vocabularySize)));
+    let first = 0;
+    for (const run of outputsOf(runs)) {
+      outcomes.push(this.#choose(run, (i) => logitsAt(logits, first + i, vocabularySize)));
+      first += run.drafts.length + 1;
     }
-    invariant(outcomes.length === outputRows.length, "an output without a text");
+    invariant(first === outputRows.length, "an output without a text");
     return outcomes;
   }
 
   /** A sampler that fails ends its own text; that may have been given up since it was planned. */
-  #choose(id: number, logits: Float32Array): Outcome {
-    const ticket = this.#open.get(id);
-    if (ticket === undefined) return { token: 0, isEnd: true };
-    const { sampler, endTokens } = ticket.request;
+  #choose(run: Run, logitsOf: (output: number) => Float32Array): Outcome {
+    const ticket = this.#open.get(run.id);
     try {
-      const token = sampler.sample(logits);
-      return { token, isEnd: endTokens.has(token) };
+      return this.#accept(run, (i) => ticket?.request.sampler.sample(logitsOf(i)) ?? 0);
     } catch (error) {
-      this.#cancel(id);
-      ticket.fail(error);
-      return { token: 0, isEnd: true };
+      this.#cancel(run.id);
+      ticket?.fail(error);
+      return { tokens: [0], isEnd: true };
     }
   }
 
-  #deliver(id: number, token: number, finish: "stop" | "length" | undefined): void {
+  #deliver({ id, tokens, finish }: Progress): void {
     const ticket = this.#open.get(id);
     invariant(ticket !== undefined, `text ${id} is not open`);
     const { lockstep, onPrefill } = ticket.request;
     if (!ticket.isPrefilled) onPrefill?.();
     ticket.isPrefilled = true;
-    if (finish !== "stop") ticket.push(token);
+    for (const token of finish === "stop" ? tokens.slice(0, -1) : tokens) ticket.push(token);
     if (finish !== undefined) {
       ticket.finish(finish);
-      this.#open.delete(id);
+      this.#close(id);
     } else if (lockstep === true) this.#parts.scheduler.setHeld(id, true);
   }
 
   #cancel(id: number): void {
     const ticket = this.#open.get(id);
     if (ticket === undefined) return;
-    this.#open.delete(id);
+    this.#close(id);
     this.#parts.scheduler.cancel(id);
     ticket.cancel();
   }
+
+  #close(id: number): void {
+    this.#open.delete(id);
+    this.#parts.speculation.close(id);
+    this.#parts.lookahead?.close(id);
+  }
+}
+
+function hasDrafts({ runs }: StepPlan): boolean {
+  return runs.some(({ drafts }) => drafts.length > 0);
+}
+
+function outputsOf(runs: readonly Run[]): readonly Run[] {
+  return runs.filter(({ hasOutput }) => hasOutput);
+}
+
+function logitsAt(logits: Float32Array, index: number, vocabularySize: number): Float32Array {
+  return logits.subarray(index * vocabularySize, (index + 1) * vocabularySize);
 }

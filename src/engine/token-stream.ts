@@ -27,6 +27,12 @@ export class TokenStream {
   readonly tokens: number[];
   /** Steps under way whose ids are not known yet. */
   pendingCount = 0;
+  /** Guesses of what follows the tokens, for the next step. */
+  drafts: readonly number[] = [];
+  /** Guesses that a step under way verifies: until then nobody knows where it stands. */
+  verifyingCount = 0;
+  /** Drafts were wrong, and the rows before them are due again. */
+  isReplaying = false;
   residence: Residence | undefined;
   /** Positions that its client was charged for. */
   chargedLength = 0;
@@ -70,7 +76,7 @@ export class TokenStream {
 
   /** The next step makes its next token. */
   get isDecoding(): boolean {
-    return this.residence?.hasBegun === true && this.dueCount === 1;
+    return this.residence?.hasBegun === true && (this.dueCount === 1 || this.isReplaying);
   }
 
   /** The first position behind `position` at which recurrent state is kept. */

@@ -12,6 +12,7 @@ export const rmsNormKernel = defineKernel("rms_norm", {
   y: updates,
   step: reads,
   width: u32,
+  stride: u32,
   epsilon: f32,
   factor: f32,
 });
@@ -33,12 +34,15 @@ export interface RmsNorm {
   readonly factor?: number;
   /** Runs of values in a row that are normalized each alone; 1 by default. */
   readonly groups?: number;
+  /** Floats from row to row of y; `groups` · width by default. */
+  readonly stride?: number;
 }
 
 export function rmsNorm(context: KernelContext, norm: RmsNorm): void {
   const { x, weight, y, step, rowCapacity, epsilon, gather = false } = norm;
   const { accumulate = false, factor = 1, groups = 1 } = norm;
   const width = weight.length;
+  const { stride = groups * width } = norm;
   invariant(width % 4 === 0, `rmsNorm: width ${width} is no multiple of 4`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
   // One subgroup needs no barrier; beyond some width more invocations pay.
@@ -48,7 +52,7 @@ export function rmsNorm(context: KernelContext, norm: RmsNorm): void {
     shader: `rms_norm.${reduction}`,
     constants: [workgroup, gather ? 1 : 0, accumulate ? 1 : 0],
     subgroupSize,
-    parameters: { x, weight: weight.data, y, step, width, epsilon, factor },
+    parameters: { x, weight: weight.data, y, step, width, stride, epsilon, factor },
     groups: [rowCapacity, groups],
     label: `norm ${weight.name}`,
   });

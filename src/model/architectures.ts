@@ -10,7 +10,7 @@ import { Granite } from "./granite.ts";
 import { Lfm2 } from "./lfm2.ts";
 import { Llama } from "./llama.ts";
 import { Mistral3 } from "./mistral3.ts";
-import type { Model } from "./model.ts";
+import type { Model, ModelOptions } from "./model.ts";
 import { Phi3 } from "./phi3.ts";
 import { Qwen2 } from "./qwen2.ts";
 import { Qwen2moe } from "./qwen2moe.ts";
@@ -19,7 +19,9 @@ import { Qwen3moe } from "./qwen3moe.ts";
 import { Qwen35 } from "./qwen35.ts";
 import { Smollm3 } from "./smollm3.ts";
 
-const architectures: Readonly<Record<string, new (file: GgufFile) => Model>> = {
+type Architecture = new (file: GgufFile, options: ModelOptions) => Model;
+
+const architectures: Readonly<Record<string, Architecture>> = {
   llama: Llama,
   gemma: Gemma,
   gemma2: Gemma2,
@@ -56,12 +58,12 @@ export function architectureOf(file: GgufFile): string {
 }
 
 /** Reads what a file says of its model; nothing is loaded yet. Throws for what zinc cannot run. */
-export function describeModel(file: GgufFile): Model {
+export function describeModel(file: GgufFile, options: ModelOptions = {}): Model {
   const architecture = architectureOf(file);
-  const Architecture = Object.hasOwn(architectures, architecture)
+  const Known = Object.hasOwn(architectures, architecture)
     ? architectures[architecture]
     : undefined;
-  if (Architecture !== undefined) return new Architecture(file);
+  if (Known !== undefined) return new Known(file, options);
   throw new UserError(
     "model",
     `${file.fileNames[0]}: architecture "${architecture}" is not supported`,

@@ -47,10 +47,12 @@ export interface Pass {
   readonly states: Readonly<Record<string, BufferSlice>>;
   /** Small tables that the model computed (`Model.tables`), by name. */
   readonly tables: Readonly<Record<string, BufferSlice>>;
+  /** [rowCapacity, width] floats, written if it is there: all rows behind the last norm. */
+  readonly hidden?: BufferSlice | undefined;
   /** [outputCapacity, vocabularySize] floats, written. */
   readonly logits: BufferSlice;
-  /** [rowCapacity, width] floats, written: all rows behind the last norm, where they are wanted. */
-  readonly hidden?: BufferSlice | undefined;
+  /** The same where the host reads it. */
+  readonly hiddenReadback?: BufferSlice | undefined;
   /**
    * Zeroed room for what the workgroups of attention leave unfinished. Its last four bytes are a
    * counter, which other kernels may use in their turn (`counterOf`).
@@ -60,6 +62,27 @@ export interface Pass {
   readonly deterministic: boolean;
   /** Tokens that a sequence may have. */
   readonly contextTokens: number;
+}
+
+/** Layers that guess the token behind the next one. */
+export interface Predictor {
+  /**
+   * Appends a pass whose rows are tokens, each with what the head read of the row before it.
+   * `source`: [rowCapacity, width] of that; `target`: [outputCapacity, width] of the same for the
+   * guess, written.
+   */
+  record(context: KernelContext, pass: Pass, hidden: PredictorMemory): void;
+}
+
+export interface PredictorMemory {
+  readonly source: BufferSlice;
+  readonly target: BufferSlice;
+}
+
+/** What of a file is wanted beside the model itself. */
+export interface ModelOptions {
+  /** The layers that guess further tokens, if there are any. */
+  readonly predicts?: boolean;
 }
 
 export interface Model {
@@ -78,6 +101,8 @@ export interface Model {
   readonly workspace: number;
   /** Constant data for the device. */
   readonly tables: Readonly<Record<string, Uint8Array>>;
+  /** Only if it was asked for, and the file has its layers. */
+  readonly predictor?: Predictor | undefined;
   /** Appends the whole forward pass to a program. */
   record(context: KernelContext, pass: Pass): void;
 }

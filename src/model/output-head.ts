@@ -36,16 +36,16 @@ export interface OutputHeadUse {
   readonly cap?: number | undefined;
 }
 
-/** hidden = norm(x), of all rows, if the pass wants them: what embeddings are made of. */
+/** hidden = norm(x), of all rows, if the pass wants them: for embeddings, or to guess from. */
 export function hiddenStates(
   context: KernelContext,
-  { step, rowCapacity, workspace, hidden }: Pass,
+  { step, rowCapacity, workspace, hidden, hiddenReadback }: Pass,
   { x, norm, epsilon }: { x: BufferSlice; norm: Vector; epsilon: number },
 ): void {
-  if (hidden === undefined) return;
-  const y = subslice(workspace, 0, rowCapacity * norm.length * 4);
+  if (hidden === undefined && hiddenReadback === undefined) return;
+  const y = subslice(hidden ?? workspace, 0, rowCapacity * norm.length * 4);
   rmsNorm(context, { x, weight: norm, y, epsilon, step, rowCapacity });
-  context.program.copy(y, hidden);
+  if (hiddenReadback !== undefined) context.program.copy(y, hiddenReadback);
 }
 
 /** logits = Output · norm(x), of the rows whose logits are wanted. */

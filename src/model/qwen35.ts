@@ -4,6 +4,7 @@
  * state of fixed size, and one is attention with normalized queries and keys, a rotation of a part
  * of each head, and a gate on its output.
  */
+import { invariant } from "../errors.ts";
 import type { GgufFile } from "../gguf/file.ts";
 import { attentionFloats, type AttentionShape } from "../kernels/attention.ts";
 import { convolvedDelta } from "../kernels/convolved-delta.ts";
@@ -16,9 +17,11 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import { matmul } from "../kernels/matmul.ts";
 import { normedProducts, normedProductsFloats } from "../kernels/normed-products.ts";
 import { rotaryAttention } from "../kernels/rotary-attention.ts";
+import { rmsNorm } from "../kernels/rms-norm.ts";
 import { rotaryTurns } from "../kernels/rope-cache.ts";
 import { shortConvStateBytes } from "../kernels/short-conv.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
+import { subslice } from "../vulkan/buffer.ts";
 import { ConfigReader, type ModelConfig } from "./config.ts";
 import { mixtureFloats } from "./mixture.ts";
 import {
@@ -30,7 +33,10 @@ import {
   tableOf,
   type CacheShape,
   type Model,
+  type ModelOptions,
   type Pass,
+  type Predictor,
+  type PredictorMemory,
 } from "./model.ts";
 import {
   declareLayer,
@@ -40,6 +46,7 @@ import {
   type Layer,
 } from "./qwen35/layer.ts";
 import { hiddenStates } from "./output-head.ts";
+import { declareNextLayer, type NextLayer } from "./qwen35/next-layer.ts";
 import { readLayerKinds, readShape, type Shape } from "./qwen35/shape.ts";
 import { readRope, type Rope } from "./rope.ts";
 import { Weights } from "./weights.ts";
@@ -57,7 +64,8 @@ type Scratch =
   | "beta"
   | "alpha"
   | "recalled"
-  | "gated";
+  | "gated"
+  | "joined";
 
 export class Qwen35 implements Model {
   readonly config: ModelConfig;
@@ -69,6 +77,7 @@ export class Qwen35 implements Model {
   readonly scratch: Readonly<Record<Scratch, number>>;
   readonly workspace: number;
   readonly tables: Readonly<Record<"frequencies", Uint8Array>>;
+  readonly predictor: Predictor | undefined;
   readonly #shape: Shape;
   readonly #rope: Rope;
   readonly #embedding: Matrix;
@@ -76,7 +85,7 @@ export class Qwen35 implements Model {
   readonly #outputNorm: Vector;
   readonly #output: Matrix;
 
-  constructor(file: GgufFile) {
+  constructor(file: GgufFile, { predicts = false }: ModelOptions = {}) {
     const reader = new ConfigReader(file, file.metadata.string("general.architecture") ?? "qwen35");
     const weights = new Weights(file);
     this.weights = weights;
@@ -103,6 +112,14 @@ export class Qwen35 implements Model {
     const head = weights.has("output.weight") ? "output.weight" : "token_embd.weight";
     this.#output = weights.matrix(head, vocabularySize, width);
 
+    const { layerCount } = this.config;
+    if (predicts && config.layerCount > layerCount) {
+      const shared = { embedding: this.#embedding, norm: this.#outputNorm, head: this.#output };
+      const next = declareNextLayer(weights, this.#shape, layerCount, cacheCount++, shared);
+      this.predictor = {
+        record: (context, pass, hidden) => this.#guess(context, pass, next, hidden),
+      };
+    }
     const expertsUsed = typeof feedForward === "number" ? 1 : feedForward.routing.used;
     // Of an embedding table that is not the head as well, a step reads one row.
     this.stepBytes =
@@ -112,7 +129,8 @@ export class Qwen35 implements Model {
     this.states = statesOf(this.#layers, this.#shape);
     const attentionShape = { heads, kvHeads, headWidth };
     this.attentions = [attentionShape];
-    this.scratch = scratchFloats(this.#shape);
+    const joined = this.predictor === undefined ? 0 : 2 * width;
+    this.scratch = { ...scratchFloats(this.#shape), joined };
     this.workspace = Math.max(
       width,
       normedProductsFloats(width),
@@ -125,7 +143,7 @@ export class Qwen35 implements Model {
   }
 
   record(context: KernelContext, pass: Pass): void {
-    const { step, rowCapacity, outputCapacity, logits, workspace, deterministic } = pass;
+    const { step, rowCapacity } = pass;
     const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
     embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
@@ -135,17 +153,43 @@ export class Qwen35 implements Model {
       this.#feedForward(context, pass, feedForwardNorm, feedForward);
     }
     hiddenStates(context, pass, { x: s.x, norm: this.#outputNorm, epsilon });
+    this.#readOut(context, pass, this.#outputNorm, this.#output);
+  }
+
+  /** The first of the layers behind: its rows are tokens, and `source` the rows before these. */
+  #guess(context: KernelContext, pass: Pass, next: NextLayer, memory: PredictorMemory): void {
+    const { step, rowCapacity, outputCapacity, deterministic } = pass;
+    const { embedding: table, tokenNorm, hiddenNorm, join, layer, norm, head } = next;
+    const { epsilon } = this.#shape;
+    const s = scratchOf(pass, this.scratch);
+    const rows = { step, rowCapacity };
+    embed(context, { table, x: s.x, latest: pass.latest, ...rows });
+    const { length: width } = tokenNorm;
+    const joined = { epsilon, stride: 2 * width, ...rows };
+    const behind = subslice(s.joined, width * 4, s.joined.byteSize - width * 4);
+    rmsNorm(context, { x: s.x, weight: tokenNorm, y: s.joined, ...joined });
+    rmsNorm(context, { x: memory.source, weight: hiddenNorm, y: behind, ...joined });
+    const product = { w: join, x: s.joined, activation: "float", consumes: true } as const;
+    matmul(context, { ...product, y: s.x, deterministic, ...rows });
+    const { mixer } = layer;
+    invariant(mixer.kind === "attention", "a block for further tokens that is recurrent");
+    this.#attend(context, pass, layer.mixerNorm, mixer);
+    this.#feedForward(context, pass, layer.feedForwardNorm, layer.feedForward);
     if (outputCapacity === 0) return;
+    const wanted = { x: s.x, weight: norm, epsilon, step, rowCapacity: outputCapacity };
+    rmsNorm(context, { ...wanted, y: memory.target, gather: true });
+    this.#readOut(context, pass, norm, head);
+  }
+
+  /** logits = Output · norm(x), of the rows whose logits are wanted. */
+  #readOut(context: KernelContext, pass: Pass, norm: Vector, output: Matrix): void {
+    const { step, outputCapacity, logits, workspace, deterministic } = pass;
+    if (outputCapacity === 0) return;
+    const { epsilon } = this.#shape;
     normedProducts(context, {
-      x: s.x,
-      norm: this.#outputNorm,
-      epsilon,
-      products: [{ w: this.#output, y: logits }],
-      outputs: true,
-      workspace,
-      step,
-      rowCapacity: outputCapacity,
-      deterministic,
+      ...{ x: scratchOf(pass, this.scratch).x, norm, epsilon },
+      ...{ products: [{ w: output, y: logits }], outputs: true, workspace, step },
+      ...{ rowCapacity: outputCapacity, deterministic },
     });
   }
 
@@ -279,7 +323,7 @@ export class Qwen35 implements Model {
   }
 }
 
-function scratchFloats(shape: Shape): Readonly<Record<Scratch, number>> {
+function scratchFloats(shape: Shape): Readonly<Record<Exclude<Scratch, "joined">, number>> {
   const { width, heads, kvHeads, headWidth, delta, feedForward } = shape;
   const { channels, valueHeads, valueWidth } = delta;
   return {

@@ -12,6 +12,8 @@ const noGauges: EngineGauges = {
   steps: 0,
   rows: 0,
   preemptions: 0,
+  drafted: 0,
+  accepted: 0,
 };
 
 type Read = (host: EngineHost, engine: EngineGauges) => number;
@@ -69,6 +71,14 @@ const readings: Readonly<Record<string, { readonly help: string; readonly read: 
   zinc_engine_preemptions_total: {
     help: "Answers that had to wait because the cache was full",
     read: (_host, { preemptions }) => preemptions,
+  },
+  zinc_draft_tokens_total: {
+    help: "Tokens that were guessed ahead and verified",
+    read: (_host, { drafted }) => drafted,
+  },
+  zinc_accepted_draft_tokens_total: {
+    help: "Tokens that were guessed ahead and right",
+    read: (_host, { accepted }) => accepted,
   },
   process_resident_memory_bytes: {
     help: "Memory of the process",

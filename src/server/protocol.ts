@@ -5,6 +5,7 @@
 import type { Part } from "../chat/answer.ts";
 import type { ChatRequest } from "../chat/chat-prompt.ts";
 import type { AnswerShape } from "../chat/shape/answer-shape.ts";
+import type { DraftSource } from "../engine/drafter.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
 
@@ -18,6 +19,8 @@ export interface ModelOptions {
   /** Texts that are made side by side at most. */
   readonly parallel: number;
   readonly deterministic: boolean;
+  /** Who guesses tokens ahead; by default what suits the device. */
+  readonly drafts: DraftSource | undefined;
   /** A chat template instead of the model's own. */
   readonly template: string | undefined;
 }
@@ -137,6 +140,9 @@ export interface EngineGauges {
   /** Rows of work in all steps. */
   readonly rows: number;
   readonly preemptions: number;
+  /** Guesses of tokens that were verified, and those of them that were right. */
+  readonly drafted: number;
+  readonly accepted: number;
 }
 
 /** Small things that need no device. */

@@ -11,13 +11,14 @@ async function loadModel(
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
   const { path, device, contextTokens, contextTokensMax, parallel } = options;
-  const { deterministic, template } = options;
+  const { deterministic, drafts, template } = options;
   const model = await load(path, {
     device,
     contextTokens,
     contextTokensMax,
     parallel,
     deterministic,
+    drafts,
     template,
     onWarning: (message) => tell({ type: "warning", message }),
     onProgress: (progress) => tell({ type: "progress", ...progress }),
@@ -57,6 +58,8 @@ async function loadModel(
         steps: stepCount,
         rows: totals.rows,
         preemptions: totals.preemptions,
+        drafted: totals.drafted,
+        accepted: totals.accepted,
       };
     },
     close: () => model.close(),

@@ -104,6 +104,7 @@ test("the help of run, up to its flags", async () => {
                -c, --ctx=<tokens>    context length; by default as much as fits, up to the model's
                   --kv-type=<f16>    type of the cache of keys and values (default f16)
                   --deterministic    results that do not depend on how work is batched
+          --draft=<ngram|mtp|off>    guess tokens and verify several at once (default ngram on GPUs)
             -d, --device=<device>    number or part of a name, from zinc devices (default the best)
                         --profile    time every kernel of the last step
                            --json    print one JSON object instead of text

@@ -28,6 +28,7 @@ interface Run {
   readonly promptTokens: number;
   readonly finishReason: string;
   readonly timings: Readonly<Record<string, number | null>>;
+  readonly drafts: { readonly drafted: number; readonly accepted: number };
 }
 
 const run = (...args: string[]) => json<Run>(["--json", ...args]);
@@ -88,6 +89,16 @@ describe.skipIf(noDriver !== undefined)("run --json", () => {
     const names = ["loadMs", "prefillMs", "decodeMs", "prefillTokS", "decodeTokS"];
     expect(Object.keys(result.timings)).toEqual(expect.arrayContaining(names));
     for (const name of names) expect(result.timings[name]).toBeGreaterThan(0);
+  });
+
+  test("counts guesses, and makes the same text with them and without", async () => {
+    const story = ["--prompt", "Repeat: one two three one two three", "--ignore-eos"];
+    const args = [...story, "-n", "100", "--temp", "0", "--deterministic"];
+    const plain = await run(...args, "--draft", "off");
+    const guessed = await run(...args, "--draft", "ngram");
+    expect(plain.drafts).toEqual({ drafted: 0, accepted: 0 });
+    expect(guessed.drafts.drafted).toBeGreaterThanOrEqual(guessed.drafts.accepted);
+    expect(guessed.tokens).toEqual(plain.tokens);
   });
 
   test("ends with reason stop at the end token, which is not part of the answer", async () => {

@@ -160,6 +160,20 @@ describe.skipIf(noDriver !== undefined)("bench", () => {
     });
   });
 
+  test("measures guesses that are right and wrong, which change no text", async () => {
+    const args = ["bench", "-p", "2", "-n", "12", "-r", "1", "--spec", "--deterministic", "--json"];
+    const kinds = [
+      ...["off", "ngram"].map((guesses) => ({ text: "own", guesses })),
+      ...["off", "right", "half right", "wrong"].map((guesses) => ({ text: "given", guesses })),
+    ];
+    expect(await json<object>(args)).toMatchObject({
+      speculation: kinds.map((kind) => ({
+        ...{ ...kind, isSame: true, tokS: isNumber, speedup: isNumber },
+        ...{ drafted: isNumber, accepted: isNumber },
+      })),
+    });
+  });
+
   test("prints a line for each measurement without --json", async () => {
     const out = await answer(["bench", "-p", "4", "-n", "2", "-r", "1"]);
     const [device, model, prefill, decode] = out.split("\n");

@@ -162,6 +162,7 @@ describe("a bad value", () => {
     [["-c", "0"], "-c 0: must be at least 1; see zinc run --help"],
     [["-m", ""], '-m "": must not be empty; see zinc run --help'],
     [["--kv-type", "q8"], "--kv-type q8: must be f16; see zinc run --help"],
+    [["--draft", "yes"], "--draft yes: must be ngram, mtp or off; see zinc run --help"],
     [["--logit-bias", "x"], "--logit-bias x is not id=bias; write --logit-bias 123=-1.5"],
     [["--tokens", "1"], "--tokens and --prompt exclude each other; give one of them"],
     [["--raw", "--template", "x"], "--raw and --template exclude each other; give one of them"],

@@ -29,6 +29,8 @@ interface World {
   /** Tokens that a prompt adds to what came before it, at most. */
   readonly promptTokens: number;
   readonly answerTokens: number;
+  /** Guesses of what follows come with every text, and any number of them are right. */
+  readonly drafts?: boolean;
 }
 
 const endToken = 7;
@@ -53,7 +55,7 @@ class Simulation {
   readonly #device: HashDevice;
   readonly #random: SeededRandom;
   readonly #open = new Map<number, Text>();
-  readonly #flights: { plan: StepPlan; tokens: number[] }[] = [];
+  readonly #flights: { plan: StepPlan; tokens: number[][] }[] = [];
   /** Conversations to go on with: later prompts share their heads. */
   readonly #histories: number[][] = [];
   readonly #begun: number[] = [];
@@ -78,6 +80,7 @@ class Simulation {
       while (this.#submitted < textCount && this.#random.below(gap + 1) === 0) this.#submit();
       this.#cancelSome();
       this.#holdSome();
+      this.#guess();
       const plan = this.scheduler.plan(rowBudget);
       if (plan !== undefined) this.#launch(plan);
       if (plan === undefined || this.#flights.length > 1) this.#complete();
@@ -131,6 +134,15 @@ class Simulation {
     }
   }
 
+  #guess(): void {
+    const random = this.#random;
+    for (const [id, { expected, made }] of this.#world.drafts === true ? this.#open : []) {
+      const right = expected.slice(made.length, made.length + random.below(8));
+      const wrong = Array.from({ length: random.below(4) }, () => random.below(vocabularySize));
+      if (random.below(3) > 0) this.scheduler.propose(id, [...right, ...wrong]);
+    }
+  }
+
   #launch(plan: StepPlan): void {
     const { rowBudget, limits } = this.#world;
     expect(plan.rows.length).toBeLessThanOrEqual(rowBudget);
@@ -152,13 +164,17 @@ class Simulation {
   #complete(): void {
     const flight = this.#flights.shift();
     if (flight === undefined) return;
-    const outcomes = flight.tokens.map((token) => ({ token, isEnd: token === endToken }));
-    for (const { id, token, finish } of this.scheduler.complete(flight.plan, outcomes)) {
+    const drafts = flight.plan.runs.flatMap((run) => (run.hasOutput ? [run.drafts] : []));
+    const outcomes = flight.tokens.map((made, i) => {
+      const tokens = verified(drafts[i] ?? [], made);
+      return { tokens, isEnd: tokens.at(-1) === endToken };
+    });
+    for (const { id, tokens, finish } of this.scheduler.complete(flight.plan, outcomes)) {
       const text = this.#open.get(id);
       expect(text).toBeDefined();
       if (text === undefined) continue;
-      expect(token).toBe(text.expected[text.made.length] ?? -1);
-      text.made.push(token);
+      expect(tokens).toEqual(text.expected.slice(text.made.length).slice(0, tokens.length));
+      text.made.push(...tokens);
       const isLast = text.made.length === text.expected.length;
       expect(finish).toBe(isLast ? text.finish : undefined);
       if (!isLast) continue;
@@ -166,6 +182,12 @@ class Simulation {
       this.done.complete++;
     }
   }
+}
+
+/** What a step has made: the drafts that are what the text gives, and the token behind them. */
+function verified(drafts: readonly number[], made: readonly number[]): number[] {
+  const wrong = made.findIndex((token, i) => token !== drafts[i] || token === endToken);
+  return made.slice(0, wrong + 1);
 }
 
 const roomy: SchedulerLimits = {
@@ -187,6 +209,8 @@ const flows = {
   promptTokens: 90,
   answerTokens: 60,
 };
+const drafted = { ...flows, gap: 20, drafts: true };
+const spare = { spareCapacity: 4 };
 const long = { ...flows, promptTokens: 40, answerTokens: 250 };
 
 describe.each([
@@ -205,6 +229,18 @@ describe.each([
   ["long answers", { ...long, limits: tight }],
   ["long answers of a hybrid", { ...long, limits: { ...tight, ...recurrent } }],
   ["all at once", { ...flows, gap: 0, limits: { ...tight, ...recurrent } }],
+  ["drafts", { ...drafted, limits: roomy }],
+  ["drafts and a cache of one context", { ...drafted, limits: tightest }],
+  ["drafts of a hybrid", { ...drafted, limits: { ...roomy, ...recurrent, spareCapacity: 2 } }],
+  ["drafts of a tight hybrid", { ...drafted, limits: { ...tight, ...recurrent, ...spare } }],
+  [
+    "drafts of a hybrid without checkpoints",
+    { ...drafted, limits: { ...tight, checkpointCapacity: 0, ...spare } },
+  ],
+  [
+    "drafts, many that give up",
+    { ...drafted, cancelled: 20, limits: { ...tight, ...recurrent, ...spare } },
+  ],
 ] as const)("%s", (_name, world: World) => {
   test.each([false, true])("gives every text what it gets alone; pipelined: %p", (pipelined) => {
     for (const seed of [1, 2]) {
@@ -216,6 +252,10 @@ describe.each([
       scheduler.check();
       const { waitingCount, runningCount, totals } = scheduler.stats;
       expect({ waitingCount, runningCount }).toEqual({ waitingCount: 0, runningCount: 0 });
+      if (world.drafts === true) {
+        expect(totals.accepted).toBeGreaterThan(20);
+        expect(totals.drafted).toBeGreaterThan(totals.accepted + 20);
+      } else expect(totals.drafted).toBe(0);
       if (world.answerTokens === long.answerTokens) expect(totals.preemptions).toBeGreaterThan(5);
       scheduler.clearPrefixes();
       expect(scheduler.stats.freeBlockCount).toBe(limits.blockCount);

@@ -52,7 +52,7 @@ class Bench {
     const plan = this.#flights.shift();
     if (plan === undefined) throw new Error("no step is under way");
     const outputs = plan.runs.filter(({ hasOutput }) => hasOutput);
-    const outcomes = outputs.map(({ id }) => ({ token: 1, isEnd: ending.includes(id) }));
+    const outcomes = outputs.map(({ id }) => ({ tokens: [1], isEnd: ending.includes(id) }));
     for (const { id, finish } of this.scheduler.complete(plan, outcomes)) {
       if (finish !== undefined) this.finished.push(`${id}: ${finish}`);
     }

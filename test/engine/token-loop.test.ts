@@ -5,6 +5,7 @@ import { RowBudget } from "../../src/engine/row-budget.ts";
 import type { Runner } from "../../src/engine/runner.ts";
 import { Scheduler } from "../../src/engine/scheduler.ts";
 import { greedySampling } from "../../src/kernels/sample.ts";
+import { Speculation } from "../../src/engine/speculation.ts";
 import type { StepWork } from "../../src/engine/step-plan.ts";
 import { TokenLoop } from "../../src/engine/token-loop.ts";
 import { nextTurn } from "../../src/engine/turn.ts";
@@ -48,6 +49,8 @@ function started(run: (step: number) => void = () => {}, canSample = false) {
     prefillBudget: budget(),
     mixedBudget: budget(),
     vocabularySize,
+    speculation: new Speculation({ observe() {}, knows: () => true, worthwhile: () => 0 }),
+    createDrafter: () => undefined,
   });
   return { loop, scheduler, steps, landed };
 }
@@ -117,7 +120,7 @@ describe("a reader", () => {
 
   test("hears of no step that was under way when the loop stopped", async () => {
     const { loop, steps, landed } = started(undefined, true);
-    const onDevice = { biasCount: 0, next: () => greedySampling };
+    const onDevice = { biasCount: 0, next: () => greedySampling, takeBack() {} };
     const sampler = { prime() {}, sample: () => 0, onDevice };
     const text = loop.generate(request([], { sampler }));
     expect((await text.next()).value).toBe(0);

@@ -25,22 +25,23 @@ export function tokenOf(hash: number): number {
 export class HashDevice {
   /** [blocks, blockTokens] */
   readonly #cache: Uint32Array;
-  /** Of sequences, then of checkpoints. */
+  /** Of sequences, then of checkpoints, then spare ones. */
   readonly #states: Uint32Array;
   readonly #tables: number[][];
   readonly #latest: number[];
   readonly #isRecurrent: boolean;
 
-  constructor({ blockCount, sequenceCapacity, checkpointCapacity }: CacheLimits) {
+  constructor(limits: CacheLimits) {
+    const { blockCount, sequenceCapacity, checkpointCapacity, spareCapacity = 0 } = limits;
     this.#cache = new Uint32Array(blockCount * blockTokens);
-    this.#states = new Uint32Array(sequenceCapacity + (checkpointCapacity ?? 0));
+    this.#states = new Uint32Array(sequenceCapacity + (checkpointCapacity ?? 0) + spareCapacity);
     this.#tables = Array.from({ length: sequenceCapacity }, () => []);
     this.#latest = Array.from({ length: sequenceCapacity }, () => -1);
     this.#isRecurrent = checkpointCapacity !== undefined;
   }
 
-  /** The tokens behind the runs that have an output. */
-  run({ copies, tables, rows, outputRows, runs }: StepPlan): number[] {
+  /** The tokens behind each row of the runs that wants one. */
+  run({ copies, tables, rows, outputRows, runs }: StepPlan): number[][] {
     for (const { from, to } of copies.blocks) {
       const block = this.#cache.slice(from * blockTokens, (from + 1) * blockTokens);
       this.#cache.set(block, to * blockTokens);
@@ -52,12 +53,15 @@ export class HashDevice {
     // All rows write before any reads, as kernels do.
     const hashes = runs.map((run) => this.#write(run, rows));
     const outputs = runs.filter(({ hasOutput }) => hasOutput);
-    expect(outputRows).toEqual(outputs.map(({ firstRow, rowCount }) => firstRow + rowCount - 1));
+    const wanted = outputs.flatMap(({ firstRow, rowCount, drafts }) =>
+      [...drafts, 0].map((_draft, i) => firstRow + rowCount - 1 - drafts.length + i),
+    );
+    expect(outputRows).toEqual(wanted);
     runs.forEach((run, i) => this.#look(run, hashes[i] ?? []));
     return outputs.map((run) => {
-      const token = tokenOf(hashes[runs.indexOf(run)]?.at(-1) ?? 0);
-      this.#latest[run.slot] = token;
-      return token;
+      const tokens = (hashes[runs.indexOf(run)] ?? []).slice(-1 - run.drafts.length).map(tokenOf);
+      this.#latest[run.slot] = tokens.at(-1) ?? -1;
+      return tokens;
     });
   }
 

@@ -18,6 +18,8 @@ export interface ReferenceResult {
    * was chosen lies above the first that was not. Infinite for dense models.
    */
   readonly margins: number[];
+  /** Of each token, what the head reads. */
+  readonly hidden: Vector[];
 }
 
 interface Memory {
@@ -51,25 +53,61 @@ export class Qwen35Reference {
     const embeddings = this.#weight("token_embd.weight");
     const head = this.#file.tensor("output.weight") ? "output.weight" : "token_embd.weight";
     const margins: number[] = [];
-    const logits = tokens.map((token, position) => {
+    const hidden = tokens.map((token, position) => {
       this.#margin = Number.POSITIVE_INFINITY;
       let x: Vector = Float64Array.from(embeddings.subarray(token * width, (token + 1) * width));
       memories.forEach((memory, layer) => {
-        const isRecurrent = this.#file.tensor(`blk.${layer}.ssm_a`) !== undefined;
-        const h = this.#norm(x, `blk.${layer}.attn_norm.weight`);
-        x = sum(
-          x,
-          isRecurrent ? this.#delta(layer, h, memory) : this.#attend(layer, h, position, memory),
-        );
-        x = sum(
-          x,
-          this.#feedForward(layer, this.#norm(x, `blk.${layer}.post_attention_norm.weight`)),
-        );
+        x = this.#block(layer, x, position, memory);
       });
       margins.push(this.#margin);
-      return this.#times(head, this.#norm(x, "output_norm.weight"));
+      return this.#norm(x, "output_norm.weight");
     });
-    return { logits, margins };
+    return { logits: hidden.map((h) => this.#times(head, h)), margins, hidden };
+  }
+
+  /**
+   * The logits of further tokens behind some, by the first block behind the model's own: of each
+   * guess the best token is what the next one follows.
+   */
+  guess(tokens: readonly number[], depth: number): Vector[] {
+    const width = this.#count("embedding_length");
+    const layer = this.#count("block_count") - this.#count("nextn_predict_layers");
+    const embeddings = this.#weight("token_embd.weight");
+    const head = this.#file.tensor("output.weight") ? "output.weight" : "token_embd.weight";
+    const of = (name: string) => `blk.${layer}.nextn.${name}.weight`;
+    const memory: Memory = { convolved: [], heads: [], keys: [], values: [] };
+    const { hidden } = this.run(tokens.slice(0, -1));
+    const fed = tokens.slice(1);
+    const guesses: Vector[] = [];
+    for (let position = 0; guesses.length < depth; position++) {
+      const token = at(fed, position);
+      const embedded = embeddings.subarray(token * width, (token + 1) * width);
+      const joined = concat([
+        this.#norm(Float64Array.from(embedded), of("enorm")),
+        this.#norm(hidden[position] ?? new Float64Array(width), of("hnorm")),
+      ]);
+      const x = this.#block(layer, this.#times(of("eh_proj"), joined), position, memory);
+      if (position < fed.length - 1) continue;
+      const normed = this.#norm(x, of("shared_head_norm"));
+      const logits = this.#times(head, normed);
+      guesses.push(logits);
+      hidden.push(normed);
+      fed.push(logits.indexOf(Math.max(...logits)));
+    }
+    return guesses;
+  }
+
+  #block(layer: number, input: Vector, position: number, memory: Memory): Vector {
+    const isRecurrent = this.#file.tensor(`blk.${layer}.ssm_a`) !== undefined;
+    const h = this.#norm(input, `blk.${layer}.attn_norm.weight`);
+    const mixed = isRecurrent
+      ? this.#delta(layer, h, memory)
+      : this.#attend(layer, h, position, memory);
+    const x = sum(input, mixed);
+    return sum(
+      x,
+      this.#feedForward(layer, this.#norm(x, `blk.${layer}.post_attention_norm.weight`)),
+    );
   }
 
   /** Normalized heads, of which a part is rotated; causal attention; a gate on what it gives. */

@@ -115,10 +115,19 @@ const noOptions = {
   contextTokens: undefined,
   parallel: 4,
   deterministic: false,
+  drafts: undefined,
   template: undefined,
 };
 
-const gauges = { freeBlocks: 5, idleBlocks: 2, steps: 3, rows: 6, preemptions: 0 };
+const gauges = {
+  freeBlocks: 5,
+  idleBlocks: 2,
+  steps: 3,
+  rows: 6,
+  preemptions: 0,
+  drafted: 8,
+  accepted: 5,
+};
 
 /** An engine room in this thread; what is said takes a turn of the event loop each way. */
 function connect(options: ServedOptions, receive: (message: FromEngine) => void) {

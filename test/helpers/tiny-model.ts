@@ -81,6 +81,17 @@ export class TinyModel {
     return this;
   }
 
+  /** Gives a tensor of floats that was there other values, by their index. */
+  replace(name: string, value: (index: number) => number): this {
+    const at = this.#tensors.findIndex((tensor) => tensor.name === name);
+    const tensor = this.#tensors[at];
+    if (tensor === undefined) throw new Error(`no tensor ${name}`);
+    const length = tensor.dims.reduce((product: number, dim) => product * Number(dim), 1);
+    const values = Float32Array.from({ length }, (_unused, i) => value(i));
+    this.#tensors[at] = { ...tensor, bytes: quantize("F32", values) };
+    return this;
+  }
+
   /** The file's bytes. */
   forge(): Uint8Array<ArrayBuffer> {
     return forgeGguf({ pairs: [...this.#pairs], tensors: this.#tensors });

@@ -259,6 +259,8 @@ describe("what the server says of itself", () => {
       "zinc_engine_restarts_total 0",
       "zinc_cache_blocks_free 5",
       "zinc_engine_rows_total 6",
+      "zinc_draft_tokens_total 8",
+      "zinc_accepted_draft_tokens_total 5",
     ]) {
       expect(text).toContain(`${line}\n`);
     }

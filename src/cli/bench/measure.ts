@@ -158,6 +158,7 @@ export class Measurement implements Disposable {
       maxTokens,
       sampler: new HostSampler({ ...defaultSampling, seed: 1 }),
       endTokens: new Set(),
+      drafter: null,
       onBegin: (count) => {
         cachedTokens = count;
       },

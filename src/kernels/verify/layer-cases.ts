@@ -43,18 +43,18 @@ function normCase(width: number, force: Force, variant: string): Omit<VerifyCase
   };
 }
 
-/** Groups of a row, added to what is there. */
+/** Groups of a row, added to what is there; behind each row is something else. */
 function groupNormCase(force: Force, variant: string): Omit<VerifyCase, "needs"> {
-  const [rows, groups, width] = [2, 3, 68];
+  const [rows, groups, width, stride] = [2, 3, 68, 212];
   return {
     kernel: "rms_norm",
     variant,
-    name: "2 rows of 3 groups, width 68, added and halved",
+    name: "2 rows of 3 groups, width 68, added and halved, with room behind",
     bound: 1e-5,
     run(bench) {
       const random = new Random(3);
       const x = random.floats(rows * groups * width, 10);
-      const before = random.floats(x.length, 10);
+      const before = random.floats(rows * stride, 10);
       const weight = random.floats(width);
       const y = bench.upload(before);
       bench.run((context) =>
@@ -68,16 +68,19 @@ function groupNormCase(force: Force, variant: string): Omit<VerifyCase, "needs">
             rowCapacity: rows,
             epsilon: 1e-5,
             groups,
+            stride,
             accumulate: true,
             factor: 0.5,
           },
         ),
       );
       const normed = rmsNormReference(x, weight, 1e-5);
-      return relativeError(
-        bench.read(y),
-        normed.map((value, i) => 0.5 * (value + (before[i] ?? 0))),
-      );
+      const expected = before.map((value, i) => {
+        const [row, column] = [Math.floor(i / stride), i % stride];
+        const added = normed[row * groups * width + column] ?? 0;
+        return column < groups * width ? 0.5 * (value + added) : value;
+      });
+      return relativeError(bench.read(y), expected);
     },
   };
 }
