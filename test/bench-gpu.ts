@@ -1,12 +1,12 @@
 /**
- * Decode speed beside a peer's, each taking its turn on the same device and the same files:
+ * Speed beside a peer's, each taking its turn on the same device and the same files:
  *
- *     bun run bench:gpu --peer COMMAND MODEL.gguf …
+ *     bun run bench:gpu --peer COMMAND [--prefill 512,4096] [--streams 4,8,16] MODEL.gguf …
  *
- * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512` and prints JSON:
- * `{ "decode": [{ "depth", "streams", "tok_s" }], "prefill_tok_s" }`. Without --peer, zinc alone is
- * measured. Prints a table in Markdown, medians of --repeats runs; exit code 1 if one of the two
- * fails.
+ * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512`, or with `--streams 4,8`,
+ * and prints JSON: `{ "decode": [{ "depth", "streams", "tok_s" }], "prefill_tok_s" }`. Without
+ * --peer, zinc alone is measured. Prints a table in Markdown, medians of --repeats runs; exit code
+ * 1 if one of the two fails.
  */
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
@@ -23,6 +23,7 @@ const zincSchema = v.object({
   decode: v.array(
     v.object({
       depth: v.number(),
+      streams: v.number(),
       tokS: v.number(),
       roofline: v.nullable(v.number()),
       gpuMsPerStep: v.number(),
@@ -34,11 +35,13 @@ const zincSchema = v.object({
 });
 
 const cli = join(import.meta.dir, "..", "src", "cli.ts");
-const prefillTokens = 512;
 
 interface Options {
   readonly peer: string | undefined;
   readonly depth: string;
+  readonly prefill: string;
+  /** Texts at once, beside the one of every measurement. */
+  readonly streams: string;
   readonly tokens: string;
   readonly repeats: string;
 }
@@ -49,43 +52,66 @@ function run(command: readonly string[]): unknown {
   return JSON.parse(stdout.toString());
 }
 
-function measure(model: string, { peer, depth, tokens, repeats }: Options): string[] {
-  const sizes = ["-p", String(prefillTokens), "-n", tokens, "-r", repeats];
-  const zinc = v.parse(
-    zincSchema,
-    run([process.execPath, cli, "bench", "-m", model, ...sizes, "--depth", depth, "--json"]),
-  );
-  const other =
-    peer === undefined
-      ? undefined
-      : v.parse(
-          peerSchema,
-          run(["sh", "-c", `${peer} bench -m "$0" "$@"`, model, ...sizes, "-d", depth]),
-        );
-  const cell = (ours: number, theirs: number | null | undefined) =>
-    theirs ? `${theirs.toFixed(1)} | ${(ours / theirs).toFixed(2)}` : "– | –";
-  const name = basename(model, ".gguf");
-  const [prefill] = zinc.prefill;
-  return [
-    ...zinc.decode.map((row) => {
-      const theirs = other?.decode.find(
-        ({ depth: d, streams }) => d === row.depth && streams === 1,
-      );
-      const floor = row.roofline === null ? "–" : `${(row.roofline * 100).toFixed(0)} %`;
-      return (
-        `| ${name} | decode at ${row.depth} | ${row.tokS.toFixed(1)} | ` +
-        `${cell(row.tokS, theirs?.tok_s)} | ${floor} | ` +
-        `${row.gpuMsPerStep.toFixed(3)} | ${row.hostMsPerStep.toFixed(3)} | ` +
-        `${row.dispatchesPerStep} | ${row.barriersPerStep} |`
-      );
-    }),
-    ...(prefill === undefined
-      ? []
-      : [
-          `| ${name} | prefill of ${prefill.tokens} | ${prefill.tokS.toFixed(1)} | ` +
-            `${cell(prefill.tokS, other?.prefill_tok_s)} | | | | | |`,
-        ]),
-  ];
+type Zinc = v.InferOutput<typeof zincSchema>;
+type Peer = v.InferOutput<typeof peerSchema>;
+
+const bench = (model: string, flags: readonly string[]): Zinc =>
+  v.parse(zincSchema, run([process.execPath, cli, "bench", "-m", model, ...flags, "--json"]));
+
+function benchPeer(
+  peer: string | undefined,
+  model: string,
+  flags: readonly string[],
+): Peer | undefined {
+  if (peer === undefined) return undefined;
+  return v.parse(peerSchema, run(["sh", "-c", `${peer} bench -m "$0" "$@"`, model, ...flags]));
+}
+
+function measure(model: string, options: Options): string[] {
+  const { peer, depth, prefill, streams, tokens, repeats } = options;
+  const steps = ["-n", tokens, "-r", repeats];
+  const [first = "512", ...others] = prefill.split(",");
+  const zinc = bench(model, [...steps, "-p", prefill, "--depth", depth]);
+  const theirs = benchPeer(peer, model, [...steps, "-p", first, "-d", depth]);
+  const prefills = new Map([[first, theirs?.prefill_tok_s]]);
+  for (const length of others) {
+    const few = ["-n", "2", "-r", repeats, "-p", length, "-d", "0"];
+    prefills.set(length, benchPeer(peer, model, few)?.prefill_tok_s);
+  }
+  const lines = decodeLines(model, zinc, theirs);
+  for (const row of zinc.prefill) {
+    const cells = compare(row.tokS, prefills.get(String(row.tokens)));
+    lines.push(`| ${nameOf(model)} | prefill of ${row.tokens} | ${cells} | | | | | |`);
+  }
+  if (streams !== "") {
+    const several = [...steps, "-p", "1", "--streams", streams];
+    lines.push(...decodeLines(model, bench(model, several), benchPeer(peer, model, several)));
+  }
+  return lines;
+}
+
+function decodeLines(model: string, zinc: Zinc, peer: Peer | undefined): string[] {
+  return zinc.decode.map((row) => {
+    const theirs = peer?.decode.find(
+      ({ depth, streams }) => depth === row.depth && streams === row.streams,
+    );
+    const floor = row.roofline === null ? "–" : `${(row.roofline * 100).toFixed(0)} %`;
+    const what = row.streams === 1 ? `at ${row.depth}` : `of ${row.streams} texts`;
+    return (
+      `| ${nameOf(model)} | decode ${what} | ${compare(row.tokS, theirs?.tok_s)} | ${floor} | ` +
+      `${row.gpuMsPerStep.toFixed(3)} | ${row.hostMsPerStep.toFixed(3)} | ` +
+      `${row.dispatchesPerStep} | ${row.barriersPerStep} |`
+    );
+  });
+}
+
+function nameOf(model: string): string {
+  return basename(model, ".gguf");
+}
+
+function compare(ours: number, theirs: number | null | undefined): string {
+  const other = theirs ? `${theirs.toFixed(1)} | ${(ours / theirs).toFixed(2)}` : "– | –";
+  return `${ours.toFixed(1)} | ${other}`;
 }
 
 const { values, positionals } = parseArgs({
@@ -93,6 +119,8 @@ const { values, positionals } = parseArgs({
   options: {
     peer: { type: "string" },
     depth: { type: "string", default: "0,4096" },
+    prefill: { type: "string", default: "512" },
+    streams: { type: "string", default: "" },
     tokens: { type: "string", default: "128" },
     repeats: { type: "string", default: "5" },
   },
