@@ -3,10 +3,10 @@
  *
  *     bun run bench:gpu --peer COMMAND [--prefill 512,4096] [--streams 4,8,16] MODEL.gguf …
  *
- * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512`, or with `--streams 4,8`,
- * and prints JSON: `{ "decode": [{ "depth", "streams", "tok_s" }], "prefill_tok_s" }`. Without
- * --peer, zinc alone is measured. Prints a table in Markdown, medians of --repeats runs; exit code
- * 1 if one of the two fails.
+ * COMMAND is asked as `COMMAND bench -m MODEL -n 128 -d 0,4096 -r 5 -p 512`, or with
+ * `--streams 4,8`, and prints JSON: `{ "decode": [{ "depth", "streams", "tok_s" }],
+ * "prefill_tok_s" }`. Without --peer, zinc alone is measured. Prints a table in Markdown, medians
+ * of --repeats runs; exit code 1 if one of the two fails.
  */
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
