@@ -47,6 +47,10 @@ export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./ch
 export interface LoadOptions {
   /** Index or part of a device's name; the best one by default. */
   readonly device?: string | undefined;
+  /** Several instead, over which the layers are spread by what each has free. */
+  readonly devices?: readonly string[] | undefined;
+  /** Bytes to take of each device at most, in their order; one number holds for all. */
+  readonly deviceMemory?: readonly number[] | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
   /** Texts that are made side by side, as far as memory allows; others wait. 8 by default. */
@@ -108,16 +112,19 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   requireCount("parallel", parallel, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
-  const model = describeModel(file);
+  // What is wrong with it is said before a device is opened; each device takes a description.
+  const models = [describeModel(file)];
   const tokenizer = openTokenizer(file, warn);
   const template = resolveTemplate(file.metadata, tokenizer, options.template);
   if (template?.problem !== undefined) {
     warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
   }
   const { cacheFolder: folder = cacheFolder() } = options;
-  const gpu = Gpu.open({ device: options.device, cacheFolder: folder ?? undefined, warn });
-  opened.defer(() => gpu.close());
-  const engine = await Engine.load(gpu, model, {
+  const { device, devices } = options;
+  const gpus = Gpu.openAll({ device, devices, cacheFolder: folder ?? undefined, warn });
+  for (const gpu of gpus) opened.defer(() => gpu.close());
+  const engine = await Engine.loadOver(gpus, () => models.pop() ?? describeModel(file), {
+    memoryBytes: memoryOf(options.deviceMemory, gpus.length),
     contextTokens,
     cacheTokens,
     checkpoints,
@@ -135,6 +142,15 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     owned: opened.move(),
     loadMs: performance.now() - started,
   });
+}
+
+function memoryOf(sizes: readonly number[] | undefined, deviceCount: number) {
+  if (sizes === undefined || sizes.length === 1 || sizes.length === deviceCount) return sizes;
+  throw new UserError(
+    "usage",
+    `the memory of ${sizes.length} devices is given and there are ${deviceCount}`,
+    "give one size for all, or one for each",
+  );
 }
 
 /** Whether an error means that the device is gone, with everything that was on it. */

@@ -1,6 +1,7 @@
 /**
  * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
  */
+import type { Engine } from "../engine/engine.ts";
 import { UserError } from "../errors.ts";
 import { openModelFile, type LanguageModel } from "../index.ts";
 import { measureReadBandwidth } from "../kernels/bandwidth.ts";
@@ -18,7 +19,7 @@ import {
 } from "./bench/measure.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
-import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, placeFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";
@@ -39,7 +40,7 @@ const flags = {
   ),
   kvType: contextFlags.kvType,
   deterministic: contextFlags.deterministic,
-  ...deviceFlags,
+  ...placeFlags,
   ...outputFlags,
 } as const;
 
@@ -69,10 +70,9 @@ export const benchCommand = command({
     using model = await loadModel({ ...values, ctx: sizes.contextTokens }, sizes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
-    const { name, driver } = model.engine.gpu.device.capabilities;
     const { readBytesPerSecond, ...rows } = results;
     const report = {
-      device: { name, driver: `${driver.name} ${driver.info}`, readGBs: readBytesPerSecond / 1e9 },
+      device: { ...describeDevices(model.engine), readGBs: readBytesPerSecond / 1e9 },
       model: { name: model.config.name, weightBytes: model.engine.plan.weightBytes },
       ...rows,
     };
@@ -125,7 +125,7 @@ function requireRoom({ engine }: LanguageModel, sizes: ReturnType<typeof sizesOf
 async function measure({ engine }: LanguageModel, values: Values<typeof flags>) {
   const { promptTokens = [512], maxTokens = 128, repeats = 3, prefixReuse = false } = values;
   const { depth: depths = [0], streams = [1] } = values;
-  const readBytesPerSecond = measureReadBandwidth(engine.gpu);
+  const readBytesPerSecond = measureReading(engine);
   const options = { steps: maxTokens, repeats, readBytesPerSecond };
   using measurement = new Measurement(engine, options);
   const prefill: PrefillRow[] = [];
@@ -139,6 +139,18 @@ async function measure({ engine }: LanguageModel, values: Values<typeof flags>) 
     for (const tokens of promptTokens) reuse.push(await measurement.reuse(tokens));
   }
   return { prefill, decode, ...(prefixReuse && { prefixReuse: reuse }), readBytesPerSecond };
+}
+
+function describeDevices({ gpus }: Engine): { name: string; driver: string } {
+  const all = gpus.map(({ device }) => device.capabilities);
+  const drivers = new Set(all.map(({ driver }) => `${driver.name} ${driver.info}`));
+  return { name: all.map(({ name }) => name).join(" + "), driver: [...drivers].join(" + ") };
+}
+
+/** Bytes a second. A step reads the weights of one device after the other. */
+function measureReading({ gpus, plan: { stages, weightBytes } }: Engine): number {
+  const seconds = gpus.map((gpu, i) => (stages[i]?.weightBytes ?? 0) / measureReadBandwidth(gpu));
+  return weightBytes / seconds.reduce((sum, value) => sum + value, 0);
 }
 
 interface Report {

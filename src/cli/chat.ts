@@ -8,7 +8,7 @@ import { command } from "./command.ts";
 import {
   chatFlags,
   contextFlags,
-  deviceFlags,
+  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -55,7 +55,7 @@ export const chatCommand = command({
     template: promptFlags.template,
     ...samplingFlags,
     ...contextFlags,
-    ...deviceFlags,
+    ...placeFlags,
     quiet: outputFlags.quiet,
   },
   remedy: "say it in the conversation, or pipe it in",

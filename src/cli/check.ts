@@ -18,7 +18,7 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { placeFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({
@@ -42,7 +42,7 @@ export const checkCommand = command({
   },
   flags: {
     ...modelFlags,
-    ...deviceFlags,
+    ...placeFlags,
     strict: toggle("a warning is a failure, too"),
     ...outputFlags,
   },

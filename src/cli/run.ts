@@ -15,7 +15,7 @@ import { toggle, type Values } from "./flag.ts";
 import {
   chatFlags,
   contextFlags,
-  deviceFlags,
+  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -37,7 +37,7 @@ const flags = {
   ...chatFlags,
   ...samplingFlags,
   ...contextFlags,
-  ...deviceFlags,
+  ...placeFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
 } as const;

@@ -13,7 +13,7 @@ import { command } from "./command.ts";
 import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag.ts";
 import {
   contextFlags,
-  deviceFlags,
+  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -52,7 +52,7 @@ const flags = {
   exitOnDeviceLoss: toggle("end with code 1 when the device is lost; else load again"),
   template: promptFlags.template,
   ...contextFlags,
-  ...deviceFlags,
+  ...placeFlags,
   temp,
   topK,
   topP,
@@ -128,11 +128,13 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, ctx, deterministic, template } = values;
+  const { device, devices, deviceMemory, ctx, deterministic, template } = values;
   return new EngineHost({
     model: {
       path,
       device,
+      devices,
+      deviceMemory,
       contextTokens: ctx,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,

@@ -10,8 +10,8 @@ import type { Copy } from "./checkpoints.ts";
 import type { CacheCopies } from "./paged-cache.ts";
 
 export interface CopiedMemory {
-  readonly keyCaches: readonly BufferSlice[];
-  readonly valueCaches: readonly BufferSlice[];
+  readonly keyCaches: readonly (BufferSlice | undefined)[];
+  readonly valueCaches: readonly (BufferSlice | undefined)[];
   readonly states: Readonly<Record<string, BufferSlice>>;
   /** Blocks that each cache is divided into. */
   readonly blockCount: number;
@@ -45,8 +45,9 @@ export class CacheCopier {
         part(program, state, stateCount, copy);
     }
     for (const copy of blocks) {
-      for (const cache of keyCaches) part(program, cache, blockCount, copy);
-      for (const cache of valueCaches) part(program, cache, blockCount, copy);
+      for (const cache of [...keyCaches, ...valueCaches]) {
+        if (cache !== undefined) part(program, cache, blockCount, copy);
+      }
     }
     timeline.submit(program.seal().commands, label);
     return 1;

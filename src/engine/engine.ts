@@ -1,22 +1,25 @@
 /**
- * A loaded model that turns tokens into more tokens, for many callers at once, or into logits.
- * Numbers in, numbers out: text and stopping at text are done by others.
+ * A loaded model, on one device or spread over several, that turns tokens into more tokens, for
+ * many callers at once, or into logits. Numbers in, numbers out: text and stopping at text are done
+ * by others.
  */
 import { invariant, UserError } from "../errors.ts";
 import { blockTokens } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
-import { uploadWeights, type UploadProgress } from "../model/upload.ts";
+import { partOf, type ModelPart } from "../model/part.ts";
+import { fileBytesOf, uploadWeights, type UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
-import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
+import { allocateEngineMemory } from "./memory.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
 import { RowBudget } from "./row-budget.ts";
 import { Runner, type StepStats } from "./runner.ts";
 import { Scheduler, type SchedulerStats } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
+import { Stage } from "./stage.ts";
 import { TokenLoop } from "./token-loop.ts";
 
 export interface EngineOptions extends PlanWishes {
@@ -38,7 +41,8 @@ const rowsLeast = 16;
 const checkpointInterval = 16 * blockTokens;
 
 export class Engine {
-  readonly gpu: Gpu;
+  /** In the order of the layers. */
+  readonly gpus: readonly Gpu[];
   readonly model: Model;
   readonly plan: MemoryPlan;
   readonly #groups: readonly MemoryGroup[];
@@ -48,24 +52,27 @@ export class Engine {
   readonly #prefillBudget: RowBudget;
 
   private constructor(
-    gpu: Gpu,
     model: Model,
     plan: MemoryPlan,
-    memory: EngineMemory,
-    { deterministic = false, profile = false }: EngineOptions,
+    stages: readonly Stage[],
+    groups: readonly MemoryGroup[],
+    profile: boolean,
   ) {
-    this.gpu = gpu;
+    this.gpus = stages.map(({ gpu }) => gpu);
     this.model = model;
     this.plan = plan;
-    this.#groups = memory.groups;
-    const runner = new Runner(gpu, model, plan, memory, { deterministic, profile });
+    this.#groups = groups;
+    const runner = new Runner(stages);
     const blockCount = cacheBlockCount(plan.cacheTokens);
-    const limits = { ...plan, blockCount, checkpointInterval };
-    const scheduler = new Scheduler({ ...limits, pipelined: !profile });
+    // What one device chooses another one does not see.
+    const pipelined = !profile && stages.length === 1;
+    const stepsInFlight = profile ? 1 : flightCountOf(stages.length);
+    const limits = { ...plan, blockCount, checkpointInterval, stepsInFlight };
+    const scheduler = new Scheduler({ ...limits, pipelined });
     const most = plan.rowCapacity;
     // Who prefills while all others decode gets some rows, too.
     const least = bucketOf(plan.sequenceCapacity - 1 + rowsLeast);
-    const isCpu = gpu.device.capabilities.kind === "cpu";
+    const isCpu = this.gpus.every(({ device }) => device.capabilities.kind === "cpu");
     // A processor has no watchdog.
     const prefillBudget = isCpu
       ? new RowBudget({ least: most, first: most, most, ...prefillMs })
@@ -79,18 +86,44 @@ export class Engine {
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
-  static async load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
-    const plan = planMemory(gpu.device, model, options);
+  static load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
+    return Engine.loadOver([gpu], () => model, options);
+  }
+
+  /**
+   * Loads over several devices, in the order of the layers. `describe` gives a description of the
+   * model for each: its weights lie there.
+   */
+  static async loadOver(
+    gpus: readonly Gpu[],
+    describe: () => Model,
+    options: EngineOptions = {},
+  ): Promise<Engine> {
+    const { deterministic = false, profile = false } = options;
+    const models = gpus.map(() => describe());
+    const [model] = models;
+    invariant(model !== undefined, "no device to load onto");
+    const devices = gpus.map(({ device }) => device);
+    const plan = planMemory(devices, model, options);
     options.onPlan?.(plan);
-    const weights = await uploadWeights(gpu, model.weights, options.onProgress);
-    try {
-      const memory = allocateEngineMemory(gpu, model, plan);
-      const groups = [weights, ...memory.groups];
-      return new Engine(gpu, model, plan, { ...memory, groups }, options);
-    } catch (error) {
-      weights.free();
-      throw error;
+    using held = new DisposableStack();
+    const groups: MemoryGroup[] = [];
+    held.defer(() => groups.forEach((group) => group.free()));
+    const loaded = partsOf(models, plan);
+    const tell = progressOver(loaded, options.onProgress);
+    const stages: Stage[] = [];
+    for (const [i, { model: own, part }] of loaded.entries()) {
+      const gpu = gpus[i];
+      invariant(gpu !== undefined, `device ${i} of ${gpus.length}`);
+      groups.push(await uploadWeights(gpu, own.weights.file, part.weights, tell(i)));
+      const use = { part, flightCount: flightCountOf(gpus.length) };
+      const memory = allocateEngineMemory(gpu, own, plan, use);
+      groups.push(...memory.groups);
+      stages.push(new Stage(gpu, own, plan, memory, { deterministic, profile }));
     }
+    const engine = new Engine(model, plan, stages, groups, profile);
+    held.move();
+    return engine;
   }
 
   /** Bytes of memory that are held on the device. */
@@ -180,7 +213,7 @@ export class Engine {
   /** Texts in the making end as cancelled. */
   close(): void {
     this.#loop.stop();
-    this.gpu.device.waitIdle();
+    for (const { device } of this.gpus) device.waitIdle();
     this.#runner.free();
     for (const group of this.#groups) group.free();
   }
@@ -218,4 +251,30 @@ export class Engine {
     this.#prefillBudget.observe(tokens.length, waitMs);
     return logits;
   }
+}
+
+/** Steps under way at most: two, so that the host is never waited for, or one a device. */
+function flightCountOf(stageCount: number): number {
+  return Math.max(2, stageCount);
+}
+
+function partsOf(models: readonly Model[], plan: MemoryPlan) {
+  return models.map((model, i) => {
+    const stage = plan.stages[i];
+    invariant(stage !== undefined, `device ${i} of ${plan.stages.length}`);
+    return { model, part: partOf(model, stage.layers) };
+  });
+}
+
+/** What is told of each part, as progress of the whole. */
+function progressOver(
+  loaded: readonly { part: ModelPart }[],
+  onProgress: EngineOptions["onProgress"],
+) {
+  const sizes = loaded.map(({ part }) => fileBytesOf(part.weights));
+  const sum = (bytes: readonly number[]) => bytes.reduce((total, size) => total + size, 0);
+  const totalBytes = sum(sizes);
+  return (index: number) =>
+    ({ doneBytes }: UploadProgress) =>
+      onProgress?.({ doneBytes: sum(sizes.slice(0, index)) + doneBytes, totalBytes });
 }

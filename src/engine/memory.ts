@@ -1,11 +1,12 @@
 /**
- * The device memory of an engine beside the weights: cache, recurrent state, activations, tables,
- * the step buffer, the read-back.
+ * The memory of an engine on one device beside the weights: cache, recurrent state, activations,
+ * tables, the step buffers, the read-back, and what goes from device to device.
  */
 import { invariant } from "../errors.ts";
 import { samplingBytes } from "../kernels/sample.ts";
 import { stepBytes, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
+import type { ModelPart } from "../model/part.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup, type Piece } from "../vulkan/memory.ts";
@@ -16,34 +17,46 @@ import {
   statePieces,
   type MemoryPlan,
 } from "./plan.ts";
-import { stepsInFlight, type PassMemory } from "./programs.ts";
+import type { PassMemory } from "./programs.ts";
 
 export interface EngineMemory extends PassMemory {
   readonly groups: readonly MemoryGroup[];
   readonly shape: StepShape;
 }
 
+/** Which part of the model the memory is for, and how many steps may be under way. */
+export interface MemoryUse {
+  readonly part: ModelPart;
+  readonly flightCount: number;
+}
+
 /** Allocates what the plan says. Holds nothing if it throws. */
-export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): EngineMemory {
+export function allocateEngineMemory(
+  gpu: Gpu,
+  model: Model,
+  plan: MemoryPlan,
+  { part, flightCount }: MemoryUse,
+): EngineMemory {
   const groups: MemoryGroup[] = [];
-  type Use = "device" | "step" | "readback";
+  type Use = ConstructorParameters<typeof MemoryGroup>[1];
   const allocate = (use: Use, pieces: readonly Piece[], label: string) => {
     const group = new MemoryGroup(gpu.device, use, pieces, label);
     groups.push(group);
     return group.slices;
   };
   try {
-    const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
-    const cachePlan = cachePieces(model, cacheTokens);
+    const { contextTokens, cacheTokens, rowCapacity, sequenceCapacity } = plan;
+    const outputCapacity = part.isLast ? plan.outputCapacity : 0;
+    const cachePlan = cachePieces(model, cacheTokens, part.caches);
     const caches = allocate("device", cachePlan, "the cache of keys and values");
     const { checkpointCapacity = 0 } = plan;
-    const statePlan = statePieces(model, sequenceCapacity + checkpointCapacity);
+    const statePlan = statePieces(part, sequenceCapacity + checkpointCapacity);
     const states = allocate("device", statePlan, "the state of recurrent layers");
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
     const shape = { rowCapacity, sequenceCapacity, tableStride: cacheBlockCount(contextTokens) };
     const inFlight = (label: string, byteSize: number) =>
-      Array.from({ length: stepsInFlight }, (_unused, i) => ({ label: `${label} ${i}`, byteSize }));
+      Array.from({ length: flightCount }, (_unused, i) => ({ label: `${label} ${i}`, byteSize }));
     const written = [
       ...inFlight("step", stepBytes(shape)),
       ...inFlight("sampling", samplingBytes(outputCapacity)),
@@ -56,28 +69,48 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     ];
     const [readback, ...tokens] = allocate("readback", read, "logits and tokens");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
-    const layerCount = model.cache.layers.length;
+    const carried = (isThere: boolean, use: Use, label: string) => {
+      const names = isThere ? model.carried : [];
+      const all = names.flatMap((name) =>
+        inFlight(name, rowCapacity * (model.scratch[name] ?? 0) * 4),
+      );
+      const slices = allocate(use, all, label);
+      return (flight: number) =>
+        Object.fromEntries(
+          names.map((name, i) => [name, present(slices[i * flightCount + flight])]),
+        );
+    };
+    const arrivals = carried(part.layers.first > 0, "upload", "what the device in front made");
+    const departures = carried(!part.isLast, "readback", "what the next device takes up");
+    const cachesFrom = (start: number) => {
+      const slices: (BufferSlice | undefined)[] = [];
+      part.caches.forEach((cache, i) => (slices[cache] = caches[start + i]));
+      return slices;
+    };
     const attentionParts = present(named.get("attention parts"));
     const samplingScratch = present(named.get("sampling"));
     gpu.run("counters", (program) => {
       program.fill(attentionParts);
-      program.fill(samplingScratch);
+      if (part.isLast) program.fill(samplingScratch);
     });
     return {
       groups,
       shape,
+      layers: part.layers,
       flights: tokens.map((slice, i) => ({
         step: present(inputs[i]),
-        samplings: present(inputs[stepsInFlight + i]),
+        samplings: present(inputs[flightCount + i]),
         tokens: slice,
+        arrivals: arrivals(i),
+        departures: departures(i),
       })),
       latest: present(named.get("latest tokens")),
       samplingScratch,
       scratch: Object.fromEntries(
         Object.keys(model.scratch).map((name) => [name, present(named.get(name))]),
       ),
-      keyCaches: caches.slice(0, layerCount),
-      valueCaches: caches.slice(layerCount),
+      keyCaches: cachesFrom(0),
+      valueCaches: cachesFrom(part.caches.length),
       states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),

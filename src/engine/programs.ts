@@ -1,14 +1,15 @@
-/** The recorded forward passes of a model: one for each bucket of rows, made when first needed. */
+/**
+ * The recorded forward passes of a model, or of its part on one device: one for each bucket of
+ * rows, made when first needed.
+ */
 import { invariant } from "../errors.ts";
 import { sample } from "../kernels/sample.ts";
-import type { Model } from "../model/model.ts";
-import type { BufferSlice } from "../vulkan/buffer.ts";
+import { scratchSlice, type LayerRange, type Model } from "../model/model.ts";
+import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
-
-/** Steps that are under way at the same time, at most. */
-export const stepsInFlight = 2;
+import { rangeText } from "./shortage.ts";
 
 /** What a step under way has for itself. */
 export interface FlightMemory {
@@ -17,18 +18,23 @@ export interface FlightMemory {
   readonly samplings: BufferSlice;
   /** Where the host reads the tokens that the device chose. */
   readonly tokens: BufferSlice;
+  /** What the device in front has made of the rows, by its name among the activations. */
+  readonly arrivals: Readonly<Record<string, BufferSlice>>;
+  /** What the next device is to take up. */
+  readonly departures: Readonly<Record<string, BufferSlice>>;
 }
 
 /** What all programs of an engine share. */
 export interface PassMemory {
+  readonly layers: LayerRange;
   readonly flights: readonly FlightMemory[];
   /** The token that the device chose last for each sequence. */
   readonly latest: BufferSlice;
   readonly samplingScratch: BufferSlice;
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   readonly workspace: BufferSlice;
-  readonly keyCaches: readonly BufferSlice[];
-  readonly valueCaches: readonly BufferSlice[];
+  readonly keyCaches: readonly (BufferSlice | undefined)[];
+  readonly valueCaches: readonly (BufferSlice | undefined)[];
   readonly states: Readonly<Record<string, BufferSlice>>;
   readonly tables: Readonly<Record<string, BufferSlice>>;
   readonly logits: BufferSlice;
@@ -115,25 +121,42 @@ export class Programs {
     invariant(own !== undefined, `flight ${flight}`);
     const timer = new ProgramTimer(device);
     const profiler = profile ? new Profiler(device) : undefined;
-    const label = `${rowCapacity} rows of ${this.#model.config.name}`;
+    const label = `${rowCapacity} rows of ${this.#label()}`;
     const program = new Program(device, pipelines, label, { timer, ...(profiler && { profiler }) });
     const logitsBytes = outputCapacity * this.#model.config.vocabularySize * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
     const context = { program, pipelines, capabilities: device.capabilities };
-    this.#model.record(context, {
-      ...memory,
-      step: own.step,
-      rowCapacity,
-      outputCapacity,
-      deterministic,
-      logits: written,
-    });
+    const rows = { step: own.step, rowCapacity, outputCapacity };
+    const pass = { ...memory, ...rows, deterministic, logits: written };
+    for (const [name, arrival] of Object.entries(own.arrivals)) {
+      const byteSize = rowCapacity * this.#rowBytes(name);
+      const target = subslice(scratchSlice(pass, name), 0, byteSize);
+      program.copy(subslice(arrival, 0, byteSize), target);
+    }
+    this.#model.record(context, pass);
+    for (const [name, departure] of Object.entries(own.departures)) {
+      const byteSize = rowCapacity * this.#rowBytes(name);
+      const source = subslice(scratchSlice(pass, name), 0, byteSize);
+      program.copy(source, subslice(departure, 0, byteSize));
+    }
     if (samples) {
       const { vocabularySize: vocabulary } = this.#model.config;
       const { latest } = memory;
       sample(context, { logits: written, ...own, scratch, latest, outputCapacity, vocabulary });
     } else if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
     return { program: program.seal(), rowCapacity, outputCapacity, timer, profiler };
+  }
+
+  /** What a device that is lost was at. */
+  #label(): string {
+    const { name, layerCount } = this.#model.config;
+    const { layers } = this.#memory;
+    if (layers.end - layers.first === layerCount) return name;
+    return `${name}, layers ${rangeText(layers)}, on ${this.#gpu.device.capabilities.name}`;
+  }
+
+  #rowBytes(name: string): number {
+    return (this.#model.scratch[name] ?? 0) * 4;
   }
 }

@@ -1,22 +1,15 @@
 /**
- * Runs steps on the device: writes what changes, submits the recorded program for so many rows,
- * and tells what came of it. Two steps may be under way. It does as it is told and knows no texts.
+ * Runs steps: through the one device, or from device to device in the order of the layers. Several
+ * steps may be under way; each device takes them in the order in which they were launched. It does
+ * as it is told and knows no texts.
  */
 import { invariant } from "../errors.ts";
-import { canSample, writeSamplings, type OutputSampling } from "../kernels/sample.ts";
-import { writeBlockTable, writeStep, type StepShape } from "../kernels/step.ts";
-import type { Model } from "../model/model.ts";
-import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
-import type { Gpu } from "../vulkan/gpu.ts";
+import type { OutputSampling } from "../kernels/sample.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
-import { CacheCopier } from "./cache-copier.ts";
-import type { EngineMemory } from "./memory.ts";
-import type { TableChange } from "./paged-cache.ts";
-import { cacheBlockCount, type MemoryPlan } from "./plan.ts";
-import { bucketOf, Programs, type ProgramOptions, type RecordedPass } from "./programs.ts";
+import type { Stage, StageRun } from "./stage.ts";
 import type { StepWork } from "./step-plan.ts";
 
-/** What a step cost. */
+/** What a step cost, on all devices together. */
 export interface StepStats {
   readonly rows: number;
   /** Rows whose logits were wanted. */
@@ -34,138 +27,81 @@ export interface StepStats {
 
 /** A step under way. */
 export interface Flight {
-  readonly pass: RecordedPass;
-  readonly rows: number;
-  readonly outputs: number;
-  readonly submits: number;
-  readonly submission: number;
+  readonly work: StepWork;
+  readonly samplings: readonly OutputSampling[] | undefined;
   /** The number of its memory. */
   readonly index: number;
-  readonly hostMs: number;
-}
-
-/** What a step uses alone, as the host sees it. */
-interface FlightView {
-  readonly step: Uint32Array;
-  readonly samplings: Uint8Array;
-  readonly tokens: Uint32Array;
-  /** Changes of the block tables that its step buffer has not seen. */
-  tables: TableChange[];
-  submission: number;
+  /** On each device that it has come to. */
+  readonly runs: StageRun[];
+  hostMs: number;
+  waitMs: number;
 }
 
 export class Runner {
-  readonly #gpu: Gpu;
-  readonly #plan: MemoryPlan;
-  readonly #vocabularySize: number;
-  readonly #programs: Programs;
-  readonly #copier: CacheCopier;
-  readonly #shape: StepShape;
-  readonly #flights: readonly FlightView[];
-  readonly #logits: Float32Array;
-  /** Of `#flights`, the one that the next step takes. */
+  readonly #stages: readonly Stage[];
+  readonly #last: Stage;
+  /** Oldest first. */
+  #underway: Flight[] = [];
+  /** The memory that the next step takes. */
   #next = 0;
-  #lastPass: RecordedPass | undefined;
+  #landed: Flight | undefined;
   #lastStep: StepStats | undefined;
 
-  constructor(
-    gpu: Gpu,
-    model: Model,
-    plan: MemoryPlan,
-    memory: EngineMemory,
-    options: ProgramOptions,
-  ) {
-    this.#gpu = gpu;
-    this.#plan = plan;
-    this.#vocabularySize = model.config.vocabularySize;
-    this.#programs = new Programs(gpu, model, memory, options);
-    const { cacheTokens, sequenceCapacity, checkpointCapacity = 0 } = plan;
-    const blockCount = cacheBlockCount(cacheTokens);
-    const stateCount = sequenceCapacity + checkpointCapacity;
-    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount });
-    this.#shape = memory.shape;
-    this.#flights = memory.flights.map(({ step, samplings, tokens }) => ({
-      step: words(step),
-      samplings: hostBytes(samplings),
-      tokens: words(tokens),
-      tables: [],
-      submission: 0,
-    }));
-    const logits = hostBytes(memory.readback);
-    this.#logits = new Float32Array(logits.buffer, logits.byteOffset, logits.byteLength / 4);
+  /** In the order of the layers. */
+  constructor(stages: readonly Stage[]) {
+    const last = stages.at(-1);
+    invariant(last !== undefined, "no device to run on");
+    this.#stages = stages;
+    this.#last = last;
   }
 
   /** Whether the device can choose tokens of this vocabulary. */
   get canSample(): boolean {
-    return canSample(this.#vocabularySize);
+    return this.#last.canSample;
   }
 
   /**
    * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
-   * is when the host began to work on it.
+   * is when the host began to work on it. Older steps move on by a device.
    */
   launch(
-    { copies, tables, rows, outputRows }: StepWork,
+    work: StepWork,
     samplings?: readonly OutputSampling[],
     started = performance.now(),
   ): Flight {
-    const { timeline } = this.#gpu;
     const index = this.#next;
-    const view = this.#flights[index];
-    invariant(view !== undefined, `flight ${index}`);
-    this.#next = (index + 1) % this.#flights.length;
-    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
-    const pass = this.#passFor(index, rows.length, outputRows.length, samplings !== undefined);
-    timeline.wait(view.submission);
-    if (copies.blocks.length + copies.states.length > 0) timeline.wait(timeline.submitted);
-    const copySubmits = this.#copier.submit(copies);
-    for (const { slot, from, blocks } of view.tables) {
-      writeBlockTable(view.step, this.#shape, slot, blocks, from);
-    }
-    view.tables = [];
-    writeStep(view.step, this.#shape, rows, outputRows);
-    if (samplings !== undefined) writeSamplings(view.samplings, pass.outputCapacity, samplings);
-    view.submission = timeline.submit(pass.program.commands, pass.program.label);
-    return {
-      pass,
-      rows: rows.length,
-      outputs: outputRows.length,
-      submits: 1 + copySubmits,
-      submission: view.submission,
-      index,
-      hostMs: performance.now() - started,
-    };
+    const flight: Flight = { work, samplings, index, runs: [], hostMs: 0, waitMs: 0 };
+    this.#next = (index + 1) % this.#last.flightCount;
+    this.#submit(flight);
+    flight.hostMs = performance.now() - started;
+    // Who fails is under way no more.
+    const older = this.#underway.splice(0);
+    for (const each of older) this.#advance(each);
+    this.#underway = [...older, flight];
+    return flight;
   }
 
   /** Waits for a step; the oldest first. */
-  land({ pass, rows, outputs, submits, submission, hostMs }: Flight): void {
-    const started = performance.now();
-    this.#gpu.timeline.wait(submission);
-    this.#lastPass = pass;
-    this.#lastStep = {
-      rows,
-      outputs,
-      submits,
-      dispatches: pass.program.dispatchCount,
-      barriers: pass.program.barrierCount,
-      hostMs,
-      waitMs: performance.now() - started,
-      get gpuMs() {
-        return pass.timer.milliseconds();
-      },
-    };
+  land(flight: Flight): void {
+    const position = this.#underway.indexOf(flight);
+    invariant(position >= 0, "a step that is under way");
+    // On every device it comes behind the older ones, which may have been given up.
+    for (const each of this.#underway.splice(0, position + 1)) {
+      while (each.runs.length < this.#stages.length) this.#advance(each);
+    }
+    this.#wait(flight);
+    this.#landed = flight;
+    this.#lastStep = statsOf(flight);
   }
 
-  /** The tokens that the device chose in a step that landed, valid until the second one from it. */
-  tokensOf({ index, outputs }: Flight): Uint32Array {
-    const view = this.#flights[index];
-    invariant(view !== undefined, `flight ${index}`);
-    return view.tokens.subarray(0, outputs);
+  /** The tokens that the device chose in a step that landed, until its memory is another's. */
+  tokensOf({ index, work }: Flight): Uint32Array {
+    return this.#last.tokensOf(index, work.outputRows.length);
   }
 
   /** The logits of a step that landed: [outputs, vocabularySize], valid until the next step. */
-  logitsOf({ outputs }: Flight): Float32Array {
-    return this.#logits.subarray(0, outputs * this.#vocabularySize);
+  logitsOf({ work }: Flight): Float32Array {
+    return this.#last.logitsOf(work.outputRows.length);
   }
 
   /** A step from its beginning to its end: the logits of its outputs. */
@@ -181,22 +117,55 @@ export class Runner {
 
   /** Time of each kind of dispatch in the last step, if profiling. */
   profile(): ProfileLine[] {
-    return this.#lastPass?.profiler?.read() ?? [];
+    return (this.#landed?.runs ?? []).flatMap(({ pass }) => pass.profiler?.read() ?? []);
   }
 
   free(): void {
-    this.#programs.free();
-    this.#copier.free();
+    for (const stage of this.#stages) stage.free();
   }
 
-  #passFor(flight: number, rows: number, outputs: number, samples: boolean): RecordedPass {
-    const outputCapacity =
-      outputs <= 1 ? outputs : Math.min(bucketOf(outputs), this.#plan.outputCapacity);
-    return this.#programs.get({ flight, rowCapacity: bucketOf(rows), outputCapacity, samples });
+  /** Brings a step to the next device, if there is one that it has not come to. */
+  #advance(flight: Flight): void {
+    const { index, runs, work } = flight;
+    const [stage, next] = [this.#stages[runs.length - 1], this.#stages[runs.length]];
+    if (stage === undefined || next === undefined) return;
+    this.#wait(flight);
+    const started = performance.now();
+    stage.handOver(next, index, work.rows.length);
+    this.#submit(flight);
+    flight.hostMs += performance.now() - started;
+  }
+
+  #submit(flight: Flight): void {
+    const { index, runs, work, samplings } = flight;
+    const stage = this.#stages[runs.length];
+    invariant(stage !== undefined, "a step has passed all devices");
+    runs.push(stage.submit(index, work, samplings));
+  }
+
+  /** For the device that a step has come to. */
+  #wait(flight: Flight): void {
+    const started = performance.now();
+    const { runs } = flight;
+    const run = runs.at(-1);
+    invariant(run !== undefined, "a step that was not launched");
+    this.#stages[runs.length - 1]?.wait(run);
+    flight.waitMs += performance.now() - started;
   }
 }
 
-function words(slice: BufferSlice): Uint32Array {
-  const bytes = hostBytes(slice);
-  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+function statsOf({ runs, work, hostMs, waitMs }: Flight): StepStats {
+  const total = (of: (run: StageRun) => number) => runs.reduce((sum, run) => sum + of(run), 0);
+  return {
+    rows: work.rows.length,
+    outputs: work.outputRows.length,
+    submits: total(({ submits }) => submits),
+    dispatches: total(({ pass }) => pass.program.dispatchCount),
+    barriers: total(({ pass }) => pass.program.barrierCount),
+    hostMs,
+    waitMs,
+    get gpuMs() {
+      return total(({ pass }) => pass.timer.milliseconds());
+    },
+  };
 }

@@ -23,6 +23,8 @@ export interface SchedulerLimits extends CacheLimits {
   readonly outputCapacity: number;
   /** Plan one step ahead of the ids. */
   readonly pipelined: boolean;
+  /** At most; two if pipelined and else one by default. */
+  readonly stepsInFlight?: number;
   /** Tokens from one checkpoint of recurrent state to the next. */
   readonly checkpointInterval?: number | undefined;
 }
@@ -154,7 +156,8 @@ export class Scheduler {
    */
   plan(rowBudget: number): StepPlan | undefined {
     if (rowBudget < this.#limits.sequenceCapacity) invariant(false, `${rowBudget} rows`);
-    if (this.#flights.length >= (this.#limits.pipelined ? 2 : 1)) return undefined;
+    const { pipelined, stepsInFlight = pipelined ? 2 : 1 } = this.#limits;
+    if (this.#flights.length >= stepsInFlight) return undefined;
     for (;;) {
       this.#shares.clear();
       this.#rowsLeft = rowBudget;
@@ -211,8 +214,9 @@ export class Scheduler {
     this.#prefill();
   }
 
-  #canStep({ isHeld, madeCount, maxTokens, length }: TokenStream): boolean {
-    return !isHeld && madeCount < maxTokens && length <= this.#limits.contextTokens;
+  #canStep({ isHeld, madeCount, maxTokens, length, pendingCount }: TokenStream): boolean {
+    if (isHeld || (pendingCount > 0 && !this.#limits.pipelined)) return false;
+    return madeCount < maxTokens && length <= this.#limits.contextTokens;
   }
 
   #runningByAge(): Iterable<TokenStream> {

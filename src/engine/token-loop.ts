@@ -8,7 +8,6 @@ import { invariant } from "../errors.ts";
 import type { FinishReason, GenerationRequest } from "./generation.ts";
 import type { RowBudget } from "./row-budget.ts";
 import { biasesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
-import { stepsInFlight } from "./programs.ts";
 import type { DeviceSampling } from "./sampler.ts";
 import type { Flight, Runner, StepStats } from "./runner.ts";
 import type { Outcome, Scheduler } from "./scheduler.ts";
@@ -107,7 +106,7 @@ export class TokenLoop {
 
   /** False if nothing can be computed before somebody asks for more. */
   #step(): boolean {
-    while (this.#flights.length < stepsInFlight && this.#canFollow() && this.#launch());
+    while (this.#canFollow() && this.#launch());
     const flight = this.#flights.shift();
     if (flight === undefined) return false;
     this.#land(flight);

@@ -16,8 +16,8 @@ import { ConfigReader } from "./config.ts";
 import { Decoder, type DecoderLayer, type DecoderShape } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
 import { declareExpertBlock, expertBlock, type ExpertBlock } from "./gemma4/expert-block.ts";
-import { largest, lenderOf, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
-import { scratchSlice, type Pass } from "./model.ts";
+import { cacheOf, largest, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
+import { layersOf, scratchSlice, type Model, type Pass } from "./model.ts";
 import { addBranch } from "./residual.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
@@ -81,6 +81,10 @@ export class Gemma4 extends Decoder {
       attentions: shapes,
       mixture: experts,
       cache: { layers: shapes.slice(0, cacheCount) },
+      layerMemory: layers.map(({ window }, i) => ({
+        cache: cacheOf(i, window, cacheCount),
+        states: [],
+      })),
       ropes,
       postNorms: true,
       scratch: {
@@ -94,14 +98,28 @@ export class Gemma4 extends Decoder {
     this.#layers = this.layers((prefix, i) => this.#declare(file, prefix, config, i));
   }
 
+  override get ends(): Model["ends"] {
+    const { embedding, head } = super.ends;
+    const own = this.#layerEmbedding;
+    if (own === undefined) return { embedding, head };
+    const names = [own.table.name, own.projection.name, own.norm.name];
+    return { embedding: [...embedding, ...names], head };
+  }
+
+  /** Each layer takes its part of the embeddings that were made in front of the first. */
+  override get carried(): readonly string[] {
+    return [...super.carried, ...(this.#layerEmbedding ? ["embeddings"] : [])];
+  }
+
   override get stepBytes(): number {
     return super.stepBytes - this.weights.byteSizeOf("per_layer_token_embd.weight");
   }
 
   record(context: KernelContext, pass: Pass): void {
     this.embed(context, pass, Math.sqrt(this.config.width));
-    if (this.#layerEmbedding) this.#embedLayers(context, pass, this.#layerEmbedding);
-    for (const [i, layer] of this.#layers.entries()) {
+    const own = this.#layerEmbedding;
+    if (own && pass.layers.first === 0) this.#embedLayers(context, pass, own);
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       const { shape, window, cache, ownEmbedding, experts } = layer;
       const factor = ownEmbedding === undefined ? layer.factor : 1;
       const rope = window === undefined ? "far" : "near";
@@ -177,7 +195,7 @@ export class Gemma4 extends Decoder {
     return {
       shape,
       window,
-      cache: borrows ? lenderOf(window, cacheCount) : index,
+      cache: cacheOf(index, window, cacheCount),
       attention: declareSelfAttention(weights, prefix, width, shape, {
         headNorms: true,
         postNorm: true,

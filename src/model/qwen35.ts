@@ -25,10 +25,12 @@ import {
   cachesOf,
   counterOf,
   evenCache,
+  layersOf,
   scratchOf,
   stateOf,
   tableOf,
   type CacheShape,
+  type LayerMemory,
   type Model,
   type Pass,
 } from "./model.ts";
@@ -63,6 +65,9 @@ export class Qwen35 implements Model {
   readonly weights: Weights;
   readonly cache: CacheShape;
   readonly states: Readonly<Record<string, number>>;
+  readonly layerMemory: readonly LayerMemory[];
+  readonly ends: Model["ends"];
+  readonly carried: readonly string[] = ["x"];
   readonly attentions: readonly AttentionShape[];
   readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
@@ -107,6 +112,12 @@ export class Qwen35 implements Model {
     this.stepBytes =
       weights.activeByteSize(expertsUsed) -
       (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
+    this.ends = { embedding: [this.#embedding.name], head: [this.#outputNorm.name, head] };
+    this.layerMemory = this.#layers.map(({ mixer }) =>
+      mixer.kind === "attention"
+        ? { cache: mixer.cacheIndex, states: [] }
+        : { cache: undefined, states: [mixer.past, mixer.memory] },
+    );
     this.cache = evenCache(cacheCount, { kvHeads, headWidth });
     this.states = statesOf(this.#layers, this.#shape);
     const attentionShape = { heads, kvHeads, headWidth };
@@ -123,16 +134,19 @@ export class Qwen35 implements Model {
   }
 
   record(context: KernelContext, pass: Pass): void {
-    const { step, rowCapacity, outputCapacity, logits, workspace, deterministic } = pass;
+    const { layers, step, rowCapacity, outputCapacity, logits, workspace, deterministic } = pass;
     const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
-    embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
-    for (const { mixerNorm, mixer, feedForwardNorm, feedForward } of this.#layers) {
+    if (layers.first === 0) {
+      embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
+    }
+    for (const [, layer] of layersOf(pass, this.#layers)) {
+      const { mixerNorm, mixer, feedForwardNorm, feedForward } = layer;
       if (mixer.kind === "attention") this.#attend(context, pass, mixerNorm, mixer);
       else this.#recall(context, pass, mixerNorm, mixer);
       this.#feedForward(context, pass, feedForwardNorm, feedForward);
     }
-    if (outputCapacity === 0) return;
+    if (outputCapacity === 0 || layers.end < this.#layers.length) return;
     normedProducts(context, {
       x: s.x,
       norm: this.#outputNorm,

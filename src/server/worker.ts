@@ -10,13 +10,9 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, parallel, deterministic, template } = options;
+  const { path, ...wishes } = options;
   const model = await load(path, {
-    device,
-    contextTokens,
-    parallel,
-    deterministic,
-    template,
+    ...wishes,
     onWarning: (message) => tell({ type: "warning", message }),
     onProgress: (progress) => tell({ type: "progress", ...progress }),
   });
@@ -36,7 +32,7 @@ async function loadModel(
       contextTokens: model.contextTokens,
       trainedContextTokens: config.contextLength,
       vocabularySize: config.vocabularySize,
-      deviceName: engine.gpu.device.capabilities.name,
+      deviceName: engine.gpus.map(({ device }) => device.capabilities.name).join(" + "),
       deviceBytes: engine.deviceBytes,
       deviceBudgetBytes: engine.plan.freeBytes,
       cacheTokens: engine.plan.cacheTokens,
