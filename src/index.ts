@@ -105,11 +105,12 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, onWarning: warn = () => {} } = options;
-  const { parallel = 8, cacheTokens, checkpoints } = options;
+  const { parallel = 8, cacheTokens, checkpoints, device, devices, deviceMemory } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
+  for (const byteSize of deviceMemory ?? []) requireCount("deviceMemory", byteSize, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   // What is wrong with it is said before a device is opened; each device takes a description.
@@ -120,11 +121,10 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
   }
   const { cacheFolder: folder = cacheFolder() } = options;
-  const { device, devices } = options;
   const gpus = Gpu.openAll({ device, devices, cacheFolder: folder ?? undefined, warn });
   for (const gpu of gpus) opened.defer(() => gpu.close());
   const engine = await Engine.loadOver(gpus, () => models.pop() ?? describeModel(file), {
-    memoryBytes: memoryOf(options.deviceMemory, gpus.length),
+    memoryBytes: deviceMemory,
     contextTokens,
     cacheTokens,
     checkpoints,
@@ -142,15 +142,6 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     owned: opened.move(),
     loadMs: performance.now() - started,
   });
-}
-
-function memoryOf(sizes: readonly number[] | undefined, deviceCount: number) {
-  if (sizes === undefined || sizes.length === 1 || sizes.length === deviceCount) return sizes;
-  throw new UserError(
-    "usage",
-    `the memory of ${sizes.length} devices is given and there are ${deviceCount}`,
-    "give one size for all, or one for each",
-  );
 }
 
 /** Whether an error means that the device is gone, with everything that was on it. */

@@ -1,6 +1,6 @@
 /** From the shared flags to a loaded model. */
 import { canSwitchThinking } from "../chat/thinking.ts";
-import { rangeText } from "../engine/shortage.ts";
+import { layersText } from "../engine/shortage.ts";
 import { UserError } from "../errors.ts";
 import {
   load,
@@ -75,7 +75,7 @@ function describePlaces({ stages, totalBytes }: MemoryPlan): string {
   }
   const parts = stages.map(
     ({ deviceName, layers, totalBytes: bytes }) =>
-      `layers ${rangeText(layers)} on ${deviceName} (${formatBytes(bytes)})`,
+      `${layersText(layers)} on ${deviceName} (${formatBytes(bytes)})`,
   );
   return `${stages.length} devices: ${parts.join(", ")}`;
 }

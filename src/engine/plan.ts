@@ -65,7 +65,7 @@ export interface PlanWishes {
   readonly parallel?: number | undefined;
   /** States that are kept for texts that begin alike, at most. */
   readonly checkpoints?: number | undefined;
-  /** To take at most of each device, in their order; the last holds for those that follow. */
+  /** To take at most of each device, in their order; one number holds for all. */
   readonly memoryBytes?: readonly number[] | undefined;
 }
 
@@ -172,13 +172,20 @@ function seatsOf(
 
 /** What may be taken of each device. One that is named twice is shared by its parts. */
 function freeBytesOf(devices: readonly Device[], most: readonly number[] = []): number[] {
+  if (most.length > 1 && most.length !== devices.length) {
+    throw new UserError(
+      "usage",
+      `the memory of ${most.length} devices is given and there are ${devices.length}`,
+      "give one size for all, or one for each",
+    );
+  }
   return devices.map((device, i) => {
     const margin = device.capabilities.kind === "cpu" ? 0 : marginBytes;
     const sharers = devices.filter(
       (other) => other === device || other.physical.index === device.physical.index,
     );
     const freeBytes = Math.floor(freeDeviceBytes(device, margin) / sharers.length);
-    return Math.min(freeBytes, most[i] ?? most.at(-1) ?? freeBytes);
+    return Math.min(freeBytes, most[i] ?? most[0] ?? freeBytes);
   });
 }
 
@@ -193,7 +200,7 @@ function splitModel(
   if (cuts.length < devices.length - 1) {
     throw new UserError(
       "usage",
-      `${name} comes apart into ${cuts.length + 1} at most, and ${devices.length} devices are named`,
+      `${name} can be cut into ${cuts.length + 1} parts and ${devices.length} devices are named`,
       "name fewer with --devices",
     );
   }

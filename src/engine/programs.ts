@@ -9,7 +9,7 @@ import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
-import { rangeText } from "./shortage.ts";
+import { layersText } from "./shortage.ts";
 
 /** What a step under way has for itself. */
 export interface FlightMemory {
@@ -153,7 +153,7 @@ export class Programs {
     const { name, layerCount } = this.#model.config;
     const { layers } = this.#memory;
     if (layers.end - layers.first === layerCount) return name;
-    return `${name}, layers ${rangeText(layers)}, on ${this.#gpu.device.capabilities.name}`;
+    return `${name}, ${layersText(layers)}, on ${this.#gpu.device.capabilities.name}`;
   }
 
   #rowBytes(name: string): number {

@@ -38,12 +38,12 @@ export function doesNotFit(shortage: Shortage): UserError {
     `${formatBytes(tokens * perToken)} for ${tokens} tokens`,
   ].join(", ");
   const isAlone = place.count === 1;
-  const subject = isAlone ? `${name} needs` : `layers ${rangeText(layers)} of ${name} need`;
+  const whole = isAlone ? "" : ` for ${layersText(layers)}`;
   const smaller = "take a smaller model or quantization, or close programs that use the GPU";
   const larger = isAlone ? smaller : `name more devices with --devices, ${smaller}`;
   return new UserError(
     "memory",
-    `${subject} ${formatBytes(need)} (${parts}) and ${placeText(place)} has ` +
+    `${name} needs ${formatBytes(need)}${whole} (${parts}) and ${placeText(place)} has ` +
       `${formatBytes(freeBytes)} free`,
     remedyTokens > 0 ? `shorten the context with -c ${remedyTokens}` : larger,
   );
@@ -69,7 +69,7 @@ function placeText({ name, index, count }: Place): string {
   return count === 1 ? name : `${name} (${index + 1} of ${count})`;
 }
 
-/** "0–15" */
-export function rangeText({ first, end }: LayerRange): string {
-  return end - first === 1 ? `${first}` : `${first}–${end - 1}`;
+/** "layers 0–15", "layer 16" */
+export function layersText({ first, end }: LayerRange): string {
+  return end - first === 1 ? `layer ${first}` : `layers ${first}–${end - 1}`;
 }

@@ -55,6 +55,8 @@ export interface DecoderOptions {
   readonly outputNorm?: string | undefined;
   /** More activations. */
   readonly scratch?: Readonly<Record<string, number>>;
+  /** What is made in front of the first layer for later ones: activations, and their weights. */
+  readonly early?: { readonly activations: readonly string[]; readonly weights: readonly string[] };
 }
 
 /** The weights of the usual layer. */
@@ -82,6 +84,8 @@ export abstract class Decoder implements Model {
   readonly cache: CacheShape;
   readonly states: Readonly<Record<string, number>>;
   readonly layerMemory: readonly LayerMemory[];
+  readonly ends: Model["ends"];
+  readonly carried: readonly string[];
   readonly attentions: readonly HeadShape[];
   readonly scratch: Readonly<Record<string, number>>;
   readonly workspace: number;
@@ -94,7 +98,7 @@ export abstract class Decoder implements Model {
 
   constructor(reader: ConfigReader, options: DecoderOptions) {
     const { shape, mixture, ropes, postNorms = false, cache, scratch = {} } = options;
-    const { states = {}, outputNorm, attentions = [shape] } = options;
+    const { states = {}, outputNorm, attentions = [shape], early } = options;
     this.config = reader.common();
     this.weights = new Weights(reader.file);
     this.shape = shape;
@@ -105,6 +109,10 @@ export abstract class Decoder implements Model {
     this.#head = declareOutputHead(this.weights, this.config, outputNorm);
     this.cache = cache ?? evenCache(layerCount, { kvHeads, headWidth });
     this.states = states;
+    const { norm, output } = this.#head;
+    const embedding = [this.#embedding.name, ...(early?.weights ?? [])];
+    this.ends = { embedding, head: [norm.name, output.name] };
+    this.carried = ["x", ...(early?.activations ?? [])];
     this.layerMemory =
       options.layerMemory ??
       Array.from({ length: layerCount }, (_unused, cache) => ({ cache, states: [] }));
@@ -128,15 +136,6 @@ export abstract class Decoder implements Model {
     this.tables = Object.fromEntries(
       Object.entries(ropes).map(([name, { radians }]) => [name, rotaryTurns(radians)]),
     );
-  }
-
-  get ends(): Model["ends"] {
-    const { norm, output } = this.#head;
-    return { embedding: [this.#embedding.name], head: [norm.name, output.name] };
-  }
-
-  get carried(): readonly string[] {
-    return ["x"];
   }
 
   /** Of an embedding table that is not the head as well, a step reads one row. */

@@ -17,7 +17,7 @@ import { Decoder, type DecoderLayer, type DecoderShape } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
 import { declareExpertBlock, expertBlock, type ExpertBlock } from "./gemma4/expert-block.ts";
 import { cacheOf, largest, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
-import { layersOf, scratchSlice, type Model, type Pass } from "./model.ts";
+import { layersOf, scratchSlice, type Pass } from "./model.ts";
 import { addBranch } from "./residual.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
@@ -49,6 +49,10 @@ interface LayerEmbedding {
   readonly projection: Matrix;
   readonly norm: Vector;
 }
+
+const tableName = "per_layer_token_embd.weight";
+const projectionName = "per_layer_model_proj.weight";
+const normName = "per_layer_proj_norm.weight";
 
 export class Gemma4 extends Decoder {
   readonly #layers: readonly Layer[];
@@ -91,6 +95,9 @@ export class Gemma4 extends Decoder {
         ...(own > 0 && { embeddings: own, projections: own }),
         ...(experts && { mixed: reader.common().width }),
       },
+      ...(own > 0 && {
+        early: { activations: ["embeddings"], weights: [tableName, projectionName, normName] },
+      }),
     });
     this.#logitCap = reader.optionalPositive("final_logit_softcapping");
     this.#layerEmbedding =
@@ -98,21 +105,8 @@ export class Gemma4 extends Decoder {
     this.#layers = this.layers((prefix, i) => this.#declare(file, prefix, config, i));
   }
 
-  override get ends(): Model["ends"] {
-    const { embedding, head } = super.ends;
-    const own = this.#layerEmbedding;
-    if (own === undefined) return { embedding, head };
-    const names = [own.table.name, own.projection.name, own.norm.name];
-    return { embedding: [...embedding, ...names], head };
-  }
-
-  /** Each layer takes its part of the embeddings that were made in front of the first. */
-  override get carried(): readonly string[] {
-    return [...super.carried, ...(this.#layerEmbedding ? ["embeddings"] : [])];
-  }
-
   override get stepBytes(): number {
-    return super.stepBytes - this.weights.byteSizeOf("per_layer_token_embd.weight");
+    return super.stepBytes - this.weights.byteSizeOf(tableName);
   }
 
   record(context: KernelContext, pass: Pass): void {
@@ -227,8 +221,8 @@ function declareEmbedding(
   const total = width * model.layerCount;
   return {
     width,
-    table: weights.matrix("per_layer_token_embd.weight", model.vocabularySize, total),
-    projection: weights.matrix("per_layer_model_proj.weight", total, model.width),
-    norm: weights.vector("per_layer_proj_norm.weight", width),
+    table: weights.matrix(tableName, model.vocabularySize, total),
+    projection: weights.matrix(projectionName, total, model.width),
+    norm: weights.vector(normName, width),
   };
 }

@@ -169,7 +169,11 @@ describe("a wish beyond the model", () => {
 
 describe("several texts side by side", () => {
   const device = deviceWith(8e9);
-  const recurrent = { ...model, states: { memory: 100 * mebibyte } } as unknown as Model;
+  const recurrent = {
+    ...model,
+    states: { memory: 100 * mebibyte },
+    layerMemory: model.layerMemory.map((layer, i) => ({ ...layer, states: i ? [] : ["memory"] })),
+  } as unknown as Model;
 
   test("share a cache with a moderate context for each, where there is room", () => {
     const tokensFor = (parallel: number) => planMemory(device, model, { parallel }).cacheTokens;
