@@ -16,7 +16,7 @@ import { allocateEngineMemory } from "./memory.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
 import { bucketOf } from "./programs.ts";
 import { RowBudget } from "./row-budget.ts";
-import { Runner, type StepStats } from "./runner.ts";
+import { Runner, type Flight, type StepStats } from "./runner.ts";
 import { Scheduler, type SchedulerStats } from "./scheduler.ts";
 import { Sequence } from "./sequence.ts";
 import { Stage } from "./stage.ts";
@@ -82,7 +82,9 @@ export class Engine {
     this.#runner = runner;
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;
-    this.#loop = new TokenLoop({ scheduler, runner, prefillBudget, mixedBudget, vocabularySize });
+    const budgets = { prefillBudget, mixedBudget };
+    const waitsForIds = !pipelined;
+    this.#loop = new TokenLoop({ scheduler, runner, ...budgets, vocabularySize, waitsForIds });
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
@@ -183,12 +185,19 @@ export class Engine {
    */
   append(sequence: Sequence, tokens: readonly number[]): Float32Array {
     invariant(tokens.length > 0, "nothing to append");
+    let ahead: Flight | undefined;
     for (let start = 0; ;) {
       const part = tokens.slice(start, start + this.#prefillBudget.rows);
       start += part.length;
       const isLast = start === tokens.length;
-      const logits = this.#feed(sequence, part, isLast ? [part.length - 1] : []);
-      if (isLast) return logits;
+      if (ahead !== undefined && !this.#runner.hasRoom) {
+        this.#land(ahead);
+        ahead = undefined;
+      }
+      const flight = this.#launch(sequence, part, isLast ? [part.length - 1] : []);
+      if (ahead !== undefined) this.#land(ahead);
+      if (isLast) return this.#land(flight);
+      ahead = flight;
     }
   }
 
@@ -202,7 +211,7 @@ export class Engine {
     for (let start = 0; start < tokens.length;) {
       const most = Math.min(this.#prefillBudget.rows, this.plan.outputCapacity);
       const part = tokens.slice(start, start + most);
-      const logits = this.#feed(sequence, part, [...part.keys()]);
+      const logits = this.#land(this.#launch(sequence, part, [...part.keys()]));
       for (let i = 0; i < part.length; i++) {
         onLogits(start + i, logits.subarray(i * vocabularySize, (i + 1) * vocabularySize));
       }
@@ -218,12 +227,8 @@ export class Engine {
     for (const group of this.#groups) group.free();
   }
 
-  /** One step of a sequence alone, and the logits of some of its rows, packed. */
-  #feed(
-    sequence: Sequence,
-    tokens: readonly number[],
-    outputRows: readonly number[],
-  ): Float32Array {
+  /** One step of a sequence alone. */
+  #launch(sequence: Sequence, tokens: readonly number[], outputRows: readonly number[]): Flight {
     const started = performance.now();
     const { contextTokens, sequenceCapacity } = this.plan;
     if (sequence.length + tokens.length > contextTokens) {
@@ -246,10 +251,15 @@ export class Engine {
         "finish or cancel one of them first",
       );
     }
-    const logits = this.#runner.run(work, started);
-    const { waitMs = 0 } = this.lastStep ?? {};
-    this.#prefillBudget.observe(tokens.length, waitMs);
-    return logits;
+    return this.#runner.launch(work, undefined, started);
+  }
+
+  /** The logits of the rows of a step that were wanted, packed. */
+  #land(flight: Flight): Float32Array {
+    this.#runner.land(flight);
+    const { rows = 0, waitMs = 0 } = this.lastStep ?? {};
+    this.#prefillBudget.observe(rows, waitMs);
+    return this.#runner.logitsOf(flight);
   }
 }
 

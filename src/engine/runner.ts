@@ -60,6 +60,11 @@ export class Runner {
     return this.#last.canSample;
   }
 
+  /** Whether one more step may be under way. */
+  get hasRoom(): boolean {
+    return this.#underway.length < this.#last.flightCount;
+  }
+
   /**
    * Submits a step. With `samplings`, one for each output, the device chooses the tokens. `started`
    * is when the host began to work on it. Older steps move on by a device.
@@ -102,13 +107,6 @@ export class Runner {
   /** The logits of a step that landed: [outputs, vocabularySize], valid until the next step. */
   logitsOf({ work }: Flight): Float32Array {
     return this.#last.logitsOf(work.outputRows.length);
-  }
-
-  /** A step from its beginning to its end: the logits of its outputs. */
-  run(work: StepWork, started = performance.now()): Float32Array {
-    const flight = this.launch(work, undefined, started);
-    this.land(flight);
-    return this.logitsOf(flight);
   }
 
   get lastStep(): StepStats | undefined {

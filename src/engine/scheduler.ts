@@ -14,7 +14,7 @@ import { LooseSequences } from "./loose-sequences.ts";
 import { PagedCache, type CacheLimits } from "./paged-cache.ts";
 import type { Residence } from "./residence.ts";
 import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
-import { TokenStream, type TokenRequest } from "./token-stream.ts";
+import { decodingShare, TokenStream, type TokenRequest } from "./token-stream.ts";
 
 export interface SchedulerLimits extends CacheLimits {
   /** Positions of a sequence at most. */
@@ -83,6 +83,7 @@ export class Scheduler {
   readonly #freeSlots: number[];
   readonly #flights: Flight[] = [];
   readonly #totals: SchedulerTotals = { rows: 0, discarded: 0, cached: 0, preemptions: 0 };
+  readonly #stepsInFlight: number;
   #nextId = 0;
   /** Of the step that is being planned. */
   readonly #shares = new Map<TokenStream, Share>();
@@ -98,6 +99,7 @@ export class Scheduler {
     const interval = limits.checkpointInterval ?? blockTokens;
     invariant(interval % blockTokens === 0, `checkpoints every ${interval} tokens`);
     this.#limits = limits;
+    this.#stepsInFlight = limits.stepsInFlight ?? (limits.pipelined ? 2 : 1);
     this.#cache = new PagedCache(limits);
     this.#freeSlots = Array.from({ length: sequenceCapacity }, (_, i) => sequenceCapacity - 1 - i);
     this.loose = new LooseSequences(this.#cache, this.#freeSlots);
@@ -156,8 +158,7 @@ export class Scheduler {
    */
   plan(rowBudget: number): StepPlan | undefined {
     if (rowBudget < this.#limits.sequenceCapacity) invariant(false, `${rowBudget} rows`);
-    const { pipelined, stepsInFlight = pipelined ? 2 : 1 } = this.#limits;
-    if (this.#flights.length >= stepsInFlight) return undefined;
+    if (this.#flights.length >= this.#stepsInFlight) return undefined;
     for (;;) {
       this.#shares.clear();
       this.#rowsLeft = rowBudget;
@@ -207,8 +208,11 @@ export class Scheduler {
 
   /** Decoding comes first, so that its pace does not depend on prompts. */
   #shareRows(): void {
+    // Who waits for ids leaves the other steps under way a part of the texts.
+    const stepCount = this.#limits.pipelined ? 1 : this.#stepsInFlight;
+    let left = decodingShare(this.#running.values(), stepCount);
     for (const stream of this.#runningByAge()) {
-      if (stream.isDecoding && this.#canStep(stream)) this.#decode(stream);
+      if (stream.isDecoding && this.#canStep(stream) && left-- > 0) this.#decode(stream);
     }
     this.#admit();
     this.#prefill();
@@ -239,7 +243,7 @@ export class Scheduler {
   #admit(): void {
     if (this.#waiting.size === 0) return;
     for (let slot = this.#freeSlots.at(-1); slot !== undefined; slot = this.#freeSlots.at(-1)) {
-      const ready = [...this.#waiting.values()].filter(isReady);
+      const ready = [...this.#waiting.values()].filter((stream) => stream.isReady);
       const stream = this.#order.nextWaiting(ready, this.#running.values());
       if (stream === undefined) return;
       stream.residence = this.#cache.enter(slot, stream.tokens, this.#reservedBlocks());
@@ -264,9 +268,8 @@ export class Scheduler {
   #prefill(): void {
     const open = new Set<TokenStream>();
     for (const stream of this.#running.values()) {
-      if (stream.dueCount > 0 && !this.#shares.has(stream) && this.#canStep(stream)) {
-        open.add(stream);
-      }
+      const { dueCount, isDecoding } = stream;
+      if (dueCount > 0 && !isDecoding && this.#canStep(stream)) open.add(stream);
     }
     while (this.#rowsLeft > 0 && open.size > 0) {
       const stream = this.#order.nextPrefill(open);
@@ -391,9 +394,4 @@ export class Scheduler {
     this.#running.delete(stream.id);
     this.#freeSlots.push(residence.slot);
   }
-}
-
-/** All of its tokens are known, and the next one is wanted. */
-function isReady({ pendingCount, isHeld }: TokenStream): boolean {
-  return pendingCount === 0 && !isHeld;
 }

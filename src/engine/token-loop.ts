@@ -23,6 +23,8 @@ export interface TokenLoopParts {
   /** Of steps in which others wait for their next token. */
   readonly mixedBudget: RowBudget;
   readonly vocabularySize: number;
+  /** No plan has rows whose tokens are not known. */
+  readonly waitsForIds?: boolean;
 }
 
 /** A step under way, and what it was planned for. */
@@ -115,6 +117,7 @@ export class TokenLoop {
 
   /** Whether what the next step reads will be on the device when its turn comes. */
   #canFollow(): boolean {
+    if (this.#parts.waitsForIds === true) return true;
     return this.#flights.every(({ plan, samples }) => samples || plan.outputRows.length === 0);
   }
 
