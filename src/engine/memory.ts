@@ -38,8 +38,7 @@ export function allocateEngineMemory(
   { part, flightCount }: MemoryUse,
 ): EngineMemory {
   const groups: MemoryGroup[] = [];
-  type Use = ConstructorParameters<typeof MemoryGroup>[1];
-  const allocate = (use: Use, pieces: readonly Piece[], label: string) => {
+  const allocate: Allocate = (use, pieces, label) => {
     const group = new MemoryGroup(gpu.device, use, pieces, label);
     groups.push(group);
     return group.slices;
@@ -69,24 +68,7 @@ export function allocateEngineMemory(
     ];
     const [readback, ...tokens] = allocate("readback", read, "logits and tokens");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
-    const carried = (isThere: boolean, use: Use, label: string) => {
-      const names = isThere ? model.carried : [];
-      const all = names.flatMap((name) =>
-        inFlight(name, rowCapacity * (model.scratch[name] ?? 0) * 4),
-      );
-      const slices = allocate(use, all, label);
-      return (flight: number) =>
-        Object.fromEntries(
-          names.map((name, i) => [name, present(slices[i * flightCount + flight])]),
-        );
-    };
-    const arrivals = carried(part.layers.first > 0, "upload", "what the device in front made");
-    const departures = carried(!part.isLast, "readback", "what the next device takes up");
-    const cachesFrom = (start: number) => {
-      const slices: (BufferSlice | undefined)[] = [];
-      part.caches.forEach((cache, i) => (slices[cache] = caches[start + i]));
-      return slices;
-    };
+    const handed = allocateHanded(allocate, model, plan, { part, flightCount });
     const attentionParts = present(named.get("attention parts"));
     const samplingScratch = present(named.get("sampling"));
     gpu.run("counters", (program) => {
@@ -101,16 +83,15 @@ export function allocateEngineMemory(
         step: present(inputs[i]),
         samplings: present(inputs[flightCount + i]),
         tokens: slice,
-        arrivals: arrivals(i),
-        departures: departures(i),
+        ...handed(i),
       })),
       latest: present(named.get("latest tokens")),
       samplingScratch,
       scratch: Object.fromEntries(
         Object.keys(model.scratch).map((name) => [name, present(named.get(name))]),
       ),
-      keyCaches: cachesFrom(0),
-      valueCaches: cachesFrom(part.caches.length),
+      keyCaches: byNumber(part.caches, caches),
+      valueCaches: byNumber(part.caches, caches.slice(part.caches.length)),
       states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),
@@ -124,6 +105,45 @@ export function allocateEngineMemory(
     for (const group of groups) group.free();
     throw error;
   }
+}
+
+type Allocate = (
+  use: ConstructorParameters<typeof MemoryGroup>[1],
+  pieces: readonly Piece[],
+  label: string,
+) => readonly BufferSlice[];
+
+/** What comes from the device in front and goes to the next one, for each step under way. */
+function allocateHanded(
+  allocate: Allocate,
+  model: Model,
+  { rowCapacity }: MemoryPlan,
+  { part, flightCount }: MemoryUse,
+) {
+  const bytesOf = (name: string) => rowCapacity * (model.scratch[name] ?? 0) * 4;
+  const ofOne = model.carried.map((label) => ({ label, byteSize: bytesOf(label) }));
+  const pieces = Array.from({ length: flightCount }, () => ofOne).flat();
+  const isFirst = part.layers.first === 0;
+  const arrivals = allocate("upload", isFirst ? [] : pieces, "what the device in front made");
+  const departures = allocate("readback", part.isLast ? [] : pieces, "what the next one takes up");
+  const named = (slices: readonly BufferSlice[], flight: number) => {
+    const own = slices.slice(flight * model.carried.length, (flight + 1) * model.carried.length);
+    return Object.fromEntries(own.map((slice, i) => [model.carried[i], slice]));
+  };
+  return (flight: number) => ({
+    arrivals: named(arrivals, flight),
+    departures: named(departures, flight),
+  });
+}
+
+/** Each slice in the place of its number. */
+function byNumber(
+  numbers: readonly number[],
+  slices: readonly BufferSlice[],
+): (BufferSlice | undefined)[] {
+  const places: (BufferSlice | undefined)[] = [];
+  numbers.forEach((number, i) => (places[number] = slices[i]));
+  return places;
 }
 
 /** Tables are a few kilobytes that kernels read all the time. */

@@ -79,21 +79,20 @@ export class Runner {
     this.#next = (index + 1) % this.#last.flightCount;
     this.#submit(flight);
     flight.hostMs = performance.now() - started;
-    // Who fails is under way no more.
-    const older = this.#underway.splice(0);
-    for (const each of older) this.#advance(each);
-    this.#underway = [...older, flight];
+    for (const older of this.#underway) this.#advance(older);
+    this.#underway.push(flight);
     return flight;
   }
 
-  /** Waits for a step; the oldest first. */
+  /** Waits for a step; older ones may land later. */
   land(flight: Flight): void {
     const position = this.#underway.indexOf(flight);
-    invariant(position >= 0, "a step that is under way");
-    // On every device it comes behind the older ones, which may have been given up.
-    for (const each of this.#underway.splice(0, position + 1)) {
+    invariant(position >= 0, "a step that lands was given up");
+    // On every device it comes behind the older ones.
+    for (const each of this.#underway.slice(0, position + 1)) {
       while (each.runs.length < this.#stages.length) this.#advance(each);
     }
+    this.#underway.splice(position, 1);
     this.#wait(flight);
     this.#landed = flight;
     this.#lastStep = statsOf(flight);
@@ -116,6 +115,11 @@ export class Runner {
   /** Time of each kind of dispatch in the last step, if profiling. */
   profile(): ProfileLine[] {
     return (this.#landed?.runs ?? []).flatMap(({ pass }) => pass.profiler?.read() ?? []);
+  }
+
+  /** Gives up all steps under way. Those that a device has go on there, and nobody asks. */
+  reset(): void {
+    this.#underway = [];
   }
 
   free(): void {

@@ -21,7 +21,7 @@ export interface DeviceRoom {
 
 export interface SplitProblem {
   readonly layers: readonly LayerSize[];
-  /** The layers in front of which there may be a cut, ascending; one fewer than devices, or more. */
+  /** Layers in front of which there may be a cut, ascending; one fewer than devices at least. */
   readonly cuts: readonly number[];
   readonly devices: readonly DeviceRoom[];
 }

@@ -98,6 +98,7 @@ export class TokenLoop {
     } catch (error) {
       // Who waits for tokens gets to know why there are none.
       this.#parts.scheduler.reset();
+      this.#parts.runner.reset();
       this.#flights = [];
       for (const ticket of this.#open.values()) ticket.fail(error);
       this.#open.clear();

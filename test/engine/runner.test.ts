@@ -1,6 +1,6 @@
 /** The way of steps through devices that are none: who does what before whom. */
 import { describe, expect, test } from "bun:test";
-import { Runner, type Flight } from "../../src/engine/runner.ts";
+import { Runner } from "../../src/engine/runner.ts";
 import type { Stage } from "../../src/engine/stage.ts";
 import type { StepWork } from "../../src/engine/step-plan.ts";
 
@@ -102,14 +102,30 @@ describe("on several", () => {
     expect(takes).toEqual(["C takes 0", "B takes 1", "C takes 1"]);
   });
 
-  test("one that fails takes those under way along, and later ones find the way free", () => {
-    const { runner, takeLog } = started("AB", "B");
+  test("a younger step may land first, if somebody is in a hurry", () => {
+    const { runner, takeLog } = started("AB");
     const first = runner.launch(work(1));
-    expect(() => runner.launch(work(2))).toThrow("B is lost");
+    runner.land(runner.launch(work(2)));
     takeLog();
-    expect(() => runner.land(first)).toThrow("a step that is under way");
-    const third: Flight = runner.launch(work(3));
+    expect(runner.hasRoom).toBe(true);
+    runner.land(first);
+    expect(takeLog()).toEqual(["B is waited for"]);
+    expect(runner.lastStep?.rows).toBe(1);
+  });
+
+  test("there is room for as many steps as there is memory for", () => {
+    const { runner } = started("ABC");
+    const rooms = [1, 2, 3].map((rows) => [runner.hasRoom, runner.launch(work(rows))][0]);
+    expect([...rooms, runner.hasRoom]).toEqual([true, true, true, false]);
+  });
+
+  test("where a step fails, later ones find the way free once it is given up", () => {
+    const { runner, takeLog } = started("AB", "B");
+    runner.launch(work(1));
+    expect(() => runner.launch(work(2))).toThrow("B is lost");
+    runner.reset();
+    takeLog();
+    runner.launch(work(3));
     expect(takeLog()).toEqual(["A takes 0"]);
-    expect(() => runner.land(third)).toThrow("B is lost");
   });
 });
