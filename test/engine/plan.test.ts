@@ -228,7 +228,7 @@ describe("over several devices", () => {
   test("the layers are split by what is free", () => {
     const even = planMemory(devicesWith(1e9, 1e9), deep);
     expect(layersOf(even)).toEqual(["GPU 0: 0 to 4", "GPU 1: 4 to 8"]);
-    const uneven = planMemory(devicesWith(6e6, 3e6), deep);
+    const uneven = planMemory(devicesWith(6e6, 4e6), deep);
     expect(layersOf(uneven)).toEqual(["GPU 0: 0 to 6", "GPU 1: 6 to 8"]);
   });
 
