@@ -238,6 +238,7 @@ export class Engine {
         "shorten the prompt or choose a longer context with -c",
       );
     }
+    this.#loop.settle();
     const { loose } = this.#scheduler;
     sequence.residence ??= loose.open();
     const { residence } = sequence;

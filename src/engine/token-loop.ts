@@ -91,20 +91,35 @@ export class TokenLoop {
     this.#flights = [];
   }
 
+  /** Lands what is under way: another step may take the memory of its logits. */
+  settle(): void {
+    try {
+      for (let flight = this.#flights.shift(); flight; flight = this.#flights.shift()) {
+        this.#land(flight);
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
   async #turn(): Promise<void> {
     try {
       do await nextTurn();
       while (this.#step());
     } catch (error) {
-      // Who waits for tokens gets to know why there are none.
-      this.#parts.scheduler.reset();
-      this.#parts.runner.reset();
-      this.#flights = [];
-      for (const ticket of this.#open.values()) ticket.fail(error);
-      this.#open.clear();
+      this.#fail(error);
     } finally {
       this.#isTurning = false;
     }
+  }
+
+  /** Who waits for tokens gets to know why there are none. */
+  #fail(error: unknown): void {
+    this.#parts.scheduler.reset();
+    this.#parts.runner.reset();
+    this.#flights = [];
+    for (const ticket of this.#open.values()) ticket.fail(error);
+    this.#open.clear();
   }
 
   /** False if nothing can be computed before somebody asks for more. */

@@ -214,6 +214,28 @@ skipped("chunks of a prompt", () => {
   });
 });
 
+skipped.each([1, 2])("beside a text that the host samples, on %d", (count) => {
+  test("sequences are fed by hand, and both get what they get alone", async () => {
+    const file = openGgufBytes("tiny.gguf", tinyLlama({ contextLength: 4096 }).bytes);
+    const engine = await loadParts(file, count, { parallel: 4 });
+    const wishes: Wish[] = [3, 9].map((length) => ({
+      prompt: Array.from({ length }, (_u, i) => (i * 7 + length) % 40),
+      maxTokens: 12,
+    }));
+    const fed = [5, 6, 7, 8];
+    const alone = await Promise.all(wishes.map((wish) => record(engine, wish)));
+    const [expected] = feed(engine, fed).slice(-1);
+    engine.forget();
+    const found: Float32Array[] = [];
+    engine.onStep = () => queueMicrotask(() => found.push(...feed(engine, fed).slice(-1)));
+    expect(await Promise.all(wishes.map((wish) => record(engine, wish)))).toEqual(alone);
+    engine.onStep = undefined;
+    expect(found.length).toBeGreaterThan(10);
+    for (const logits of found) expect(logits).toEqual(expected ?? new Float32Array());
+    engine.close();
+  });
+});
+
 skipped("a model that does not fit one device", () => {
   const file = openGgufBytes("tiny.gguf", families["llama"]?.().forge() ?? new Uint8Array());
 
