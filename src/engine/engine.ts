@@ -185,19 +185,26 @@ export class Engine {
    */
   append(sequence: Sequence, tokens: readonly number[]): Float32Array {
     invariant(tokens.length > 0, "nothing to append");
+    // One chunk ahead of the one that is waited for.
     let ahead: Flight | undefined;
-    for (let start = 0; ;) {
-      const part = tokens.slice(start, start + this.#prefillBudget.rows);
-      start += part.length;
-      const isLast = start === tokens.length;
-      if (ahead !== undefined && !this.#runner.hasRoom) {
-        this.#land(ahead);
-        ahead = undefined;
+    const landAhead = () => {
+      const flight = ahead;
+      ahead = undefined;
+      if (flight !== undefined) this.#land(flight);
+    };
+    try {
+      for (let start = 0; ;) {
+        const part = tokens.slice(start, start + this.#prefillBudget.rows);
+        start += part.length;
+        const isLast = start === tokens.length;
+        if (!this.#runner.hasRoom) landAhead();
+        const flight = this.#launch(sequence, part, isLast ? [part.length - 1] : []);
+        landAhead();
+        if (isLast) return this.#land(flight);
+        ahead = flight;
       }
-      const flight = this.#launch(sequence, part, isLast ? [part.length - 1] : []);
-      if (ahead !== undefined) this.#land(ahead);
-      if (isLast) return this.#land(flight);
-      ahead = flight;
+    } finally {
+      landAhead();
     }
   }
 
