@@ -159,7 +159,7 @@ describe("everything", () => {
       .filter((path) =>
         [
           /\.test\.ts$/,
-          /^(src\/(cli|index)|build|test\/(run|bench-gpu|model\/oracle))\.ts$/,
+          /^(src\/(cli|index)|build|test\/(run|bench-gpu|http-speed|model\/oracle))\.ts$/,
           // Named and not imported: scripts of the page, and a Worker.
           /^src\/web\/(early\.ts|main\.tsx)$/,
           /^src\/server\/worker\.ts$/,

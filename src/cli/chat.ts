@@ -9,8 +9,8 @@ import { command } from "./command.ts";
 import {
   chatFlags,
   contextFlags,
-  deviceFlags,
   draftFlags,
+  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -60,7 +60,7 @@ export const chatCommand = command({
     ...samplingFlags,
     ...contextFlags,
     ...draftFlags,
-    ...deviceFlags,
+    ...placeFlags,
     quiet: outputFlags.quiet,
   },
   remedy: "say it in the conversation, or pipe it in",

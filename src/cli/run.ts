@@ -16,8 +16,8 @@ import { toggle, type Values } from "./flag.ts";
 import {
   chatFlags,
   contextFlags,
-  deviceFlags,
   draftFlags,
+  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
@@ -42,7 +42,7 @@ const flags = {
   ...samplingFlags,
   ...contextFlags,
   ...draftFlags,
-  ...deviceFlags,
+  ...placeFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
 } as const;
