@@ -8,10 +8,10 @@ import { command } from "./command.ts";
 import {
   chatFlags,
   contextFlags,
-  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";

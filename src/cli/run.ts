@@ -15,10 +15,10 @@ import { toggle, type Values } from "./flag.ts";
 import {
   chatFlags,
   contextFlags,
-  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";

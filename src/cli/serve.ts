@@ -13,10 +13,10 @@ import { command } from "./command.ts";
 import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag.ts";
 import {
   contextFlags,
-  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";
