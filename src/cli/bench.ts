@@ -26,7 +26,7 @@ import {
 } from "./bench/speculation.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
-import { contextFlags, placeFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";

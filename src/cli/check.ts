@@ -18,7 +18,7 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { placeFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({

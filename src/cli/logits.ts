@@ -2,7 +2,7 @@
 import { UserError } from "../errors.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
-import { contextFlags, placeFlags, modelEnvironment, modelFlags, promptFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, placeFlags, promptFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";
 import { writeOut } from "./output.ts";

@@ -4,7 +4,7 @@ import { UserError } from "../errors.ts";
 import type { LanguageModel } from "../index.ts";
 import { command } from "./command.ts";
 import { integer, text } from "./flag.ts";
-import { contextFlags, placeFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { readTextFile } from "./input.ts";
 import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";

@@ -16,10 +16,10 @@ import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag
 import {
   contextFlags,
   draftFlags,
-  placeFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";

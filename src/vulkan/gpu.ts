@@ -2,12 +2,12 @@
  * An opened device with what everything on it shares: pipelines and the timeline. The owner that
  * closes it all.
  */
+import { UserError } from "../errors.ts";
 import { Device } from "./device.ts";
 import { Instance } from "./instance.ts";
 import { Pipelines } from "./pipeline.ts";
 import { Program } from "./program.ts";
 import { chooseDevice } from "./selection.ts";
-import { UserError } from "../errors.ts";
 import { Timeline } from "./timeline.ts";
 
 export interface GpuOptions {
