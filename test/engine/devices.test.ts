@@ -221,7 +221,7 @@ skipped.each(["llama", "qwen35", "gemma4 small"])("embeddings of %s", (name) => 
 });
 
 skipped("what steps cost", () => {
-  test("is learnt from a text alone, where steps of several would be under way at once", async () => {
+  test("is learnt from a text alone, not where steps of several overlap", async () => {
     const file = openGgufBytes("tiny.gguf", tinyLlama({ contextLength: 4096 }).bytes);
     const seen: StepCost[] = [];
     const draftJudge: DraftJudge = {
