@@ -59,6 +59,10 @@ export type { Generation, GenerateOptions, GenerationResult, Prompt } from "./ch
 export interface LoadOptions {
   /** Index or part of a device's name; the best one by default. */
   readonly device?: string | undefined;
+  /** Several instead, over which the layers are spread by what each has free. */
+  readonly devices?: readonly string[] | undefined;
+  /** Bytes to take of each device at most, in their order; one number holds for all. */
+  readonly deviceMemory?: readonly number[] | undefined;
   /** Tokens that prompt and answer share; as many as fit by default, at most the model's own. */
   readonly contextTokens?: number | undefined;
   /** No longer than this, where as many as fit are taken. */
@@ -126,24 +130,28 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
-  const { parallel = 8, cacheTokens, checkpoints } = options;
+  const { parallel = 8, cacheTokens, checkpoints, device, devices, deviceMemory } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
+  for (const byteSize of deviceMemory ?? []) requireCount("deviceMemory", byteSize, 1);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
-  const model = describeModel(file, { predicts: options.drafts === "mtp" });
+  const describe = () => describeModel(file, { predicts: options.drafts === "mtp" });
+  // What is wrong with it is said before a device is opened; each device takes a description.
+  const models = [describe()];
   const tokenizer = openTokenizer(file, warn);
   const template = resolveTemplate(file.metadata, tokenizer, options.template);
   if (template?.problem !== undefined) {
     warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
   }
   const { cacheFolder: folder = cacheFolder() } = options;
-  const gpu = Gpu.open({ device: options.device, cacheFolder: folder ?? undefined, warn });
-  opened.defer(() => gpu.close());
-  const engine = await Engine.load(gpu, model, {
+  const gpus = Gpu.openAll({ device, devices, cacheFolder: folder ?? undefined, warn });
+  for (const gpu of gpus) opened.defer(() => gpu.close());
+  const engine = await Engine.loadOver(gpus, () => models.pop() ?? describe(), {
+    memoryBytes: deviceMemory,
     contextTokens,
     contextTokensMax,
     cacheTokens,

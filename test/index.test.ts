@@ -260,3 +260,26 @@ describe("loading", () => {
     loaded.close();
   });
 });
+
+describe.skipIf(noGpu !== undefined)("several devices", () => {
+  const { device, ...others } = options;
+  const spread = { ...others, devices: [device, device] };
+
+  test("hold a model together, and give its texts and logits", async () => {
+    const tokens = [300, 301, 302];
+    using one = await load(undefined, options);
+    using two = await load(undefined, spread);
+    expect(two.engine.plan.stages).toHaveLength(2);
+    expect(two.logits(tokens)).toEqual(one.logits(tokens));
+    const ask = (from: LanguageModel) => from.generate("Hello", greedy).result();
+    expect((await ask(two)).tokens).toEqual((await ask(one)).tokens);
+  });
+
+  test.each([
+    [{ ...spread, device }, "--device and --devices exclude each other; give one of them"],
+    [{ ...spread, devices: [] }, "--devices names no device"],
+    [{ ...spread, deviceMemory: [0] }, "deviceMemory is 0; it must be a whole number from 1"],
+  ])("are refused as %o", async (wrong, message) => {
+    expect(await refusalOf("usage", () => load(undefined, wrong))).toStartWith(message);
+  });
+});

@@ -1,6 +1,7 @@
 /**
  * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
  */
+import type { Engine } from "../engine/engine.ts";
 import { UserError } from "../errors.ts";
 import { openModelFile, type LanguageModel } from "../index.ts";
 import { measureReadBandwidth } from "../kernels/bandwidth.ts";
@@ -25,7 +26,7 @@ import {
 } from "./bench/speculation.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
-import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { chooseModel } from "./model-choice.ts";
 import { loadModel } from "./model-options.ts";
@@ -47,7 +48,7 @@ const flags = {
   ),
   kvType: contextFlags.kvType,
   deterministic: contextFlags.deterministic,
-  ...deviceFlags,
+  ...placeFlags,
   ...outputFlags,
 } as const;
 
@@ -75,15 +76,15 @@ export const benchCommand = command({
     setQuiet(values.quiet === true);
     const sizes = sizesOf(values);
     const described = await requireContext(values.model, sizes.contextTokens);
-    const own = described.predictor === undefined ? "ngram" : "mtp";
+    const isSpread = values.devices !== undefined && values.devices.length > 1;
+    const own = described.predictor === undefined || isSpread ? "ngram" : "mtp";
     const draft = values.spec === true ? own : "off";
     using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, sizes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
-    const { name, driver } = model.engine.gpu.device.capabilities;
     const { readBytesPerSecond, ...rows } = results;
     const report = {
-      device: { name, driver: `${driver.name} ${driver.info}`, readGBs: readBytesPerSecond / 1e9 },
+      device: { ...describeDevices(model.engine), readGBs: readBytesPerSecond / 1e9 },
       model: { name: model.config.name, weightBytes: model.engine.plan.weightBytes },
       ...rows,
     };
@@ -139,7 +140,7 @@ function requireRoom({ engine }: LanguageModel, sizes: ReturnType<typeof sizesOf
 async function measure({ engine }: LanguageModel, values: Values<typeof flags>) {
   const { promptTokens = [512], maxTokens = 128, repeats = 3, prefixReuse = false } = values;
   const { depth: depths = [0], streams = [1], spec = false } = values;
-  const readBytesPerSecond = measureReadBandwidth(engine.gpu);
+  const readBytesPerSecond = measureReading(engine);
   const options = { steps: maxTokens, repeats, readBytesPerSecond };
   using measurement = new Measurement(engine, options);
   const prefill: PrefillRow[] = [];
@@ -158,6 +159,18 @@ async function measure({ engine }: LanguageModel, values: Values<typeof flags>) 
     ...(prefixReuse && { prefixReuse: reuse }),
     ...(spec && { speculation }),
   };
+}
+
+function describeDevices({ gpus }: Engine): { name: string; driver: string } {
+  const all = gpus.map(({ device }) => device.capabilities);
+  const drivers = new Set(all.map(({ driver }) => `${driver.name} ${driver.info}`));
+  return { name: all.map(({ name }) => name).join(" + "), driver: [...drivers].join(" + ") };
+}
+
+/** Bytes a second. A step reads the weights of one device after the other. */
+function measureReading({ gpus, plan: { stages, weightBytes } }: Engine): number {
+  const seconds = gpus.map((gpu, i) => (stages[i]?.weightBytes ?? 0) / measureReadBandwidth(gpu));
+  return weightBytes / seconds.reduce((sum, value) => sum + value, 0);
 }
 
 interface Report {

@@ -18,7 +18,7 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({
@@ -33,6 +33,7 @@ export const checkCommand = command({
   examples: {
     "zinc --check": "is everything as it should be?",
     "zinc --check -m llama-3.1-8b": "does this model fit, and with which context?",
+    "zinc --check -m model.gguf --devices 0,1": "which of its layers would go where?",
     "zinc --check --json --strict": "for scripts: exit code 1 also on a warning",
   },
   environment: modelEnvironment,
@@ -42,14 +43,14 @@ export const checkCommand = command({
   },
   flags: {
     ...modelFlags,
-    ...deviceFlags,
+    ...placeFlags,
     strict: toggle("a warning is a failure, too"),
     ...outputFlags,
   },
-  async run({ model, device, strict, json, quiet }) {
+  async run({ model, device, devices, deviceMemory, strict, json, quiet }) {
     setQuiet(quiet === true);
     const check = new Check(json === true ? async () => {} : printLine);
-    const found = await check.run(model, device);
+    const found = await check.run(model, { device, devices, deviceMemory });
     const bad: Status[] = strict === true ? ["fail", "warn"] : ["fail"];
     const report = { ok: found.checks.every(({ status }) => !bad.includes(status)), ...found };
     if (json === true) await writeOut(`${JSON.stringify(report)}\n`);
@@ -57,6 +58,22 @@ export const checkCommand = command({
     return report.ok ? 0 : 1;
   },
 });
+
+/** Where the model is to run. */
+interface Places {
+  readonly device: string | undefined;
+  readonly devices: readonly string[] | undefined;
+  readonly deviceMemory: readonly number[] | undefined;
+}
+
+interface DescribedDevice extends ReturnType<typeof describeDevice> {
+  readonly readGBs?: number;
+}
+
+/** One that is named twice is looked at once. */
+function distinct(gpus: readonly Gpu[]): Gpu[] {
+  return [...new Map(gpus.map((gpu) => [gpu.device.physical.index, gpu])).values()];
+}
 
 class Check {
   readonly #onResult: (result: CheckResult) => Promise<void>;
@@ -67,18 +84,20 @@ class Check {
     this.#onResult = onResult;
   }
 
-  async run(model: string | undefined, device: string | undefined) {
+  async run(model: string | undefined, wishes: Places) {
     await this.#add(checkHost(), checkDrivers(), checkLayers(), checkRenderNodes());
-    const gpu = await this.#open(device);
-    const described = gpu === undefined ? null : await this.#checkDevice(gpu, device);
-    const { results, facts } = await checkModel(model, gpu);
+    const gpus = await this.#open(wishes);
+    const described: DescribedDevice[] = [];
+    for (const gpu of distinct(gpus)) described.push(await this.#checkDevice(gpu));
+    const { results, facts } = await checkModel(model, gpus, wishes.deviceMemory);
     await this.#add(...results);
-    gpu?.close();
+    for (const gpu of gpus) gpu.close();
     await this.#add();
-    return { checks: this.#results, device: described, model: facts };
+    const several = wishes.devices === undefined ? {} : { devices: described };
+    return { checks: this.#results, device: described[0] ?? null, ...several, model: facts };
   }
 
-  async #open(device: string | undefined): Promise<Gpu | undefined> {
+  async #open({ device, devices }: Places): Promise<Gpu[]> {
     const name = "vulkan";
     // That the device is the processor is said once, by its own check.
     const warn = (message: string) => {
@@ -87,19 +106,20 @@ class Check {
       }
     };
     try {
-      const gpu = Gpu.open({ device, cacheFolder: cacheFolder(), warn });
-      const { loader, version } = gpu.instance;
-      await this.#add(ok(name, `${loader.name} ${version.join(".")}`));
-      return gpu;
+      const gpus = Gpu.openAll({ device, devices, cacheFolder: cacheFolder(), warn });
+      const [first] = gpus;
+      const { loader, version } = first?.instance ?? {};
+      await this.#add(ok(name, `${loader?.name} ${version?.join(".")}`));
+      return gpus;
     } catch (error) {
-      if (!(error instanceof UserError)) throw error;
+      if (!(error instanceof UserError) || error.kind === "usage") throw error;
       await this.#add(failure(name, error.text));
-      return undefined;
+      return [];
     }
   }
 
-  async #checkDevice(gpu: Gpu, device: string | undefined) {
-    const { capabilities } = gpu.device;
+  async #checkDevice(gpu: Gpu): Promise<DescribedDevice> {
+    const { capabilities, physical } = gpu.device;
     const described = describeDevice(capabilities);
     try {
       await this.#add(checkKind(capabilities), checkMatrixUnits(capabilities));
@@ -107,7 +127,7 @@ class Check {
       const { result, readGBs } = checkBandwidth(gpu);
       await this.#add(result);
       await this.#add(await checkKernels(gpu));
-      await this.#add(await checkSelfTest(device));
+      await this.#add(await checkSelfTest(`${physical.index}`));
       return { ...described, readGBs };
     } catch (error) {
       if (!(error instanceof UserError)) throw error;

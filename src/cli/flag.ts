@@ -120,6 +120,36 @@ export function integers(hint: string, description: string, min = 0): Flag<reado
   return { description, hint, schema: schema as v.GenericSchema<string, readonly number[]> };
 }
 
+/** Words with commas between: "a,b". */
+export function words(hint: string, description: string): Flag<readonly string[]> {
+  const schema = v.pipe(
+    v.string(),
+    v.transform((value) => value.split(",").map((part) => part.trim())),
+    v.array(v.pipe(v.string(), v.nonEmpty("must be names with commas between"))),
+  );
+  return { description, hint, schema: schema as v.GenericSchema<string, readonly string[]> };
+}
+
+const unitBytes: Readonly<Record<string, number>> = { k: 1e3, m: 1e6, g: 1e9, t: 1e12 };
+
+/** Amounts of memory with commas between: "24GB,500MB". */
+export function sizes(hint: string, description: string): Flag<readonly number[]> {
+  const item = v.pipe(
+    v.string(),
+    v.regex(/^(\d+\.?\d*|\.\d+) ?[kmgt]b?$/i, "must be sizes like 24GB or 500MB"),
+    v.transform((value) => {
+      const [unit = ""] = /[kmgt]/.exec(value.toLowerCase()) ?? [];
+      return Math.floor(Number.parseFloat(value) * (unitBytes[unit] ?? 1));
+    }),
+  );
+  const schema = v.pipe(
+    v.string(),
+    v.transform((value) => value.split(",").map((part) => part.trim())),
+    v.array(item),
+  );
+  return { description, hint, schema: schema as v.GenericSchema<string, readonly number[]> };
+}
+
 function numeric(range: Range, shape = "must be a number") {
   const { min = Number.NEGATIVE_INFINITY, above = Number.NEGATIVE_INFINITY } = range;
   const { max = Number.MAX_SAFE_INTEGER } = range;

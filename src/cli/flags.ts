@@ -1,6 +1,17 @@
 /** Flags that several commands share. */
 import { draftSources } from "../engine/drafter.ts";
-import { anyText, integer, integers, number, oneOf, text, texts, toggle } from "./flag.ts";
+import {
+  anyText,
+  integer,
+  integers,
+  number,
+  oneOf,
+  sizes,
+  text,
+  texts,
+  toggle,
+  words,
+} from "./flag.ts";
 
 export const modelFlags = {
   model: text("model", "file or managed name (default $ZINC_MODEL, else the active one)", {
@@ -19,6 +30,13 @@ export const deviceFlags = {
   device: text("device", "number or part of a name, from zinc devices (default the best)", {
     alias: "d",
   }),
+} as const;
+
+/** For commands that run models: on one device, or on several. */
+export const placeFlags = {
+  ...deviceFlags,
+  devices: words("list", "spread the layers over these, as 0,1 (default one device)"),
+  deviceMemory: sizes("list", "to take of each at most, as 24GB,12GB (default what is free)"),
 } as const;
 
 export const contextFlags = {

@@ -2,7 +2,7 @@
 import { UserError } from "../errors.ts";
 import { command } from "./command.ts";
 import { toggle } from "./flag.ts";
-import { contextFlags, deviceFlags, modelEnvironment, modelFlags, promptFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, placeFlags, promptFlags } from "./flags.ts";
 import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";
 import { writeOut } from "./output.ts";
@@ -25,7 +25,7 @@ export const logitsCommand = command({
     tokens: promptFlags.tokens,
     all: toggle("a list for every position, not only the last"),
     ...contextFlags,
-    ...deviceFlags,
+    ...placeFlags,
   },
   async run(values) {
     const { tokens, all } = values;

@@ -1,12 +1,14 @@
 /** From the shared flags to a loaded model. */
 import { canSwitchThinking } from "../chat/thinking.ts";
 import type { DraftSource } from "../engine/drafter.ts";
+import { layersText } from "../engine/shortage.ts";
 import { UserError } from "../errors.ts";
 import {
   load,
   type GenerateOptions,
   type LanguageModel,
   type LoadOptions,
+  type MemoryPlan,
   type Thinking,
 } from "../index.ts";
 import { formatBytes } from "../math.ts";
@@ -20,6 +22,8 @@ import { Progress } from "./progress.ts";
 export interface ModelOptions {
   readonly model: string | undefined;
   readonly device: string | undefined;
+  readonly devices?: readonly string[] | undefined;
+  readonly deviceMemory?: readonly number[] | undefined;
   readonly ctx?: number | undefined;
   readonly deterministic?: boolean | undefined;
   readonly draft?: DraftSource | undefined;
@@ -38,6 +42,8 @@ export async function loadModel(
   try {
     return await load(chooseModel(options.model), {
       device: options.device,
+      devices: options.devices,
+      deviceMemory: options.deviceMemory,
       contextTokens: options.ctx,
       deterministic: options.deterministic,
       drafts: options.draft,
@@ -57,12 +63,24 @@ export async function loadModel(
 
 /** Says what a loaded model is and takes, on one line. */
 export function describeLoaded(model: LanguageModel): void {
-  const { plan, gpu } = model.engine;
+  const { plan } = model.engine;
   note(
-    `${model.config.name} on ${gpu.device.capabilities.name}: ` +
-      `${formatBytes(plan.totalBytes)} on the device, context ${plan.contextTokens}, ` +
+    `${model.config.name} on ${describePlaces(plan)}, context ${plan.contextTokens}, ` +
       `loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
   );
+}
+
+/** "Fake GPU: 1.2 GB on the device", or what each of several holds. */
+function describePlaces({ stages, totalBytes }: MemoryPlan): string {
+  const [first] = stages;
+  if (stages.length === 1) {
+    return `${first?.deviceName}: ${formatBytes(totalBytes)} on the device`;
+  }
+  const parts = stages.map(
+    ({ deviceName, layers, totalBytes: bytes }) =>
+      `${layersText(layers)} on ${deviceName} (${formatBytes(bytes)})`,
+  );
+  return `${stages.length} devices: ${parts.join(", ")}`;
 }
 
 /** Says so if the chat template does not care. `name` is what the wish was expressed with. */

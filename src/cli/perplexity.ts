@@ -4,7 +4,7 @@ import { UserError } from "../errors.ts";
 import type { LanguageModel } from "../index.ts";
 import { command } from "./command.ts";
 import { integer, text } from "./flag.ts";
-import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { readTextFile } from "./input.ts";
 import { runExitCodes } from "./manual.ts";
 import { loadModel } from "./model-options.ts";
@@ -36,7 +36,7 @@ export const perplexityCommand = command({
     chunks: integer("k", "only the first k windows (default all)", { min: 1 }),
     kvType: contextFlags.kvType,
     deterministic: contextFlags.deterministic,
-    ...deviceFlags,
+    ...placeFlags,
     ...outputFlags,
   },
   async run(values) {

@@ -16,11 +16,11 @@ import { toggle, type Values } from "./flag.ts";
 import {
   chatFlags,
   contextFlags,
-  deviceFlags,
   draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
   shapeFlags,
@@ -42,7 +42,7 @@ const flags = {
   ...samplingFlags,
   ...contextFlags,
   ...draftFlags,
-  ...deviceFlags,
+  ...placeFlags,
   profile: toggle("time every kernel of the last step"),
   ...outputFlags,
 } as const;

@@ -15,11 +15,11 @@ import { command } from "./command.ts";
 import { integer, number, oneOf, text, texts, toggle, type Values } from "./flag.ts";
 import {
   contextFlags,
-  deviceFlags,
   draftFlags,
   modelEnvironment,
   modelFlags,
   outputFlags,
+  placeFlags,
   promptFlags,
   samplingFlags,
 } from "./flags.ts";
@@ -61,7 +61,7 @@ const flags = {
   template: promptFlags.template,
   ...contextFlags,
   ...draftFlags,
-  ...deviceFlags,
+  ...placeFlags,
   temp,
   topK,
   topP,
@@ -142,12 +142,14 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, ctx, deterministic, draft, template } = values;
+  const { device, devices, deviceMemory, ctx, deterministic, draft, template } = values;
   return new EngineHost({
     main,
     model: {
       path: main.path,
       device,
+      devices,
+      deviceMemory,
       contextTokens: ctx,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,

@@ -11,8 +11,8 @@ import type { Copy } from "./checkpoints.ts";
 import type { CacheCopies } from "./paged-cache.ts";
 
 export interface CopiedMemory {
-  readonly keyCaches: readonly BufferSlice[];
-  readonly valueCaches: readonly BufferSlice[];
+  readonly keyCaches: readonly (BufferSlice | undefined)[];
+  readonly valueCaches: readonly (BufferSlice | undefined)[];
   readonly states: Readonly<Record<string, BufferSlice>>;
   /** Blocks that each cache is divided into. */
   readonly blockCount: number;
@@ -26,6 +26,7 @@ const keptMax = 64;
 export class CacheCopier {
   readonly #gpu: Gpu;
   readonly #memory: CopiedMemory;
+  readonly #hasStates: boolean;
   #program: Program | undefined;
   /** The last one of `#program`. */
   #submission = 0;
@@ -35,10 +36,14 @@ export class CacheCopier {
   constructor(gpu: Gpu, memory: CopiedMemory) {
     this.#gpu = gpu;
     this.#memory = memory;
+    this.#hasStates = Object.keys(memory.states).length > 0;
   }
 
   /** Submits the copies in front of the step that wants them; how many submissions that took. */
-  submit({ blocks, states }: CacheCopies): number {
+  submit(copies: CacheCopies): number {
+    const { blocks } = copies;
+    // A part of a hybrid may have none.
+    const states = this.#hasStates ? copies.states : [];
     const [copy] = states;
     if (copy === undefined && blocks.length === 0) return 0;
     const { timeline } = this.#gpu;
@@ -55,8 +60,9 @@ export class CacheCopier {
     const { keyCaches, valueCaches, blockCount } = this.#memory;
     for (const state of states) this.#copyState(program, state);
     for (const block of blocks) {
-      for (const cache of keyCaches) part(program, cache, blockCount, block);
-      for (const cache of valueCaches) part(program, cache, blockCount, block);
+      for (const cache of [...keyCaches, ...valueCaches]) {
+        if (cache !== undefined) part(program, cache, blockCount, block);
+      }
     }
     this.#submission = timeline.submit(program.seal().commands, program.label);
     return 1;

@@ -1,12 +1,12 @@
 /**
- * A loaded model that turns tokens into more tokens, for many callers at once, or into logits.
- * Numbers in, numbers out: text and stopping at text are done by others.
+ * A loaded model, on one device or spread over several, that turns tokens into more tokens, for
+ * many callers at once, or into logits. Numbers in, numbers out: text and stopping at text are done
+ * by others.
  */
 import { invariant, UserError } from "../errors.ts";
 import { blockTokens } from "../kernels/step.ts";
-import { probeFragments } from "../kernels/fragments.ts";
 import type { Model } from "../model/model.ts";
-import { uploadWeights, type UploadProgress } from "../model/upload.ts";
+import type { UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import type { MemoryGroup } from "../vulkan/memory.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
@@ -15,20 +15,20 @@ import { draftedRowCounts } from "./draft-rows.ts";
 import type { Drafter, DraftSource } from "./drafter.ts";
 import { EmbeddingPool } from "./embedding.ts";
 import type { EmbeddingRequest, FinishReason, GenerationRequest } from "./generation.ts";
-import { allocateEngineMemory, type EngineMemory } from "./memory.ts";
 import { Lookahead, PredictedTokens } from "./lookahead.ts";
 import { NgramDrafter } from "./ngram-drafter.ts";
 import { cacheBlockCount, planMemory, type MemoryPlan, type PlanWishes } from "./plan.ts";
-import { bucketOf } from "./programs.ts";
+import { bucketOf, flightCountOf } from "./programs.ts";
 import { PredictorPasses } from "./predictor-passes.ts";
 import { RowBudget } from "./row-budget.ts";
-import { Runner, type StepStats } from "./runner.ts";
+import { Runner, type Flight, type StepStats } from "./runner.ts";
 import { HostSampler } from "./sampler.ts";
 import { defaultSampling } from "./sampling.ts";
 import { Scheduler } from "./scheduler.ts";
 import type { SchedulerStats } from "./scheduler-stats.ts";
 import { Sequence } from "./sequence.ts";
 import { Speculation } from "./speculation.ts";
+import { loadStages, type LoadedStages } from "./stage-loader.ts";
 import { TokenLoop } from "./token-loop.ts";
 
 export interface EngineOptions extends PlanWishes {
@@ -58,7 +58,8 @@ const rowsLeast = 16;
 const checkpointInterval = 16 * blockTokens;
 
 export class Engine {
-  readonly gpu: Gpu;
+  /** In the order of the layers. */
+  readonly gpus: readonly Gpu[];
   readonly model: Model;
   readonly plan: MemoryPlan;
   readonly #groups: readonly MemoryGroup[];
@@ -69,35 +70,32 @@ export class Engine {
   readonly #prefillBudget: RowBudget;
 
   private constructor(
-    gpu: Gpu,
     model: Model,
     plan: MemoryPlan,
-    memory: EngineMemory,
+    { stages, groups }: LoadedStages,
     { deterministic = false, profile = false, drafts = "off", draftJudge }: EngineOptions,
   ) {
-    this.gpu = gpu;
+    this.gpus = stages.map(({ gpu }) => gpu);
     this.model = model;
     this.plan = plan;
-    this.#groups = memory.groups;
-    const runner = new Runner(gpu, model, plan, memory, { deterministic, profile });
+    this.#groups = groups;
+    const runner = new Runner(stages);
     const blockCount = cacheBlockCount(plan.cacheTokens);
-    const limits = { ...plan, blockCount, checkpointInterval };
-    const scheduler = new Scheduler({ ...limits, pipelined: !profile });
-    const most = plan.rowCapacity;
-    // Who prefills while all others decode gets some rows, too.
-    const least = bucketOf(plan.sequenceCapacity - 1 + rowsLeast);
-    const isCpu = gpu.device.capabilities.kind === "cpu";
-    // A processor has no watchdog.
-    const prefillBudget = isCpu
-      ? new RowBudget({ least: most, first: most, most, ...prefillMs })
-      : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
-    const mixedBudget = new RowBudget({ least, first: rowsFirst, most, ...mixedMs });
+    // What one device chooses another one does not see.
+    const waitsForIds = stages.length > 1;
+    const pipelined = !profile && !waitsForIds;
+    const stepsInFlight = profile ? 1 : flightCountOf(stages.length);
+    const limits = { ...plan, blockCount, checkpointInterval, stepsInFlight };
+    const scheduler = new Scheduler({ ...limits, pipelined });
+    const { prefillBudget, mixedBudget } = budgetsOf(plan, areCpus(this.gpus));
     const { vocabularySize } = model.config;
     let lookahead: Lookahead | undefined;
     const isRecurrent = plan.checkpointCapacity !== undefined;
     const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
-    if (drafts === "mtp") {
-      const passes = new PredictorPasses(gpu, model, memory, { deterministic, profile });
+    const [stage] = stages;
+    if (drafts === "mtp" && stage !== undefined) {
+      const options = { deterministic, profile };
+      const passes = new PredictorPasses(stage.gpu, model, stage.memory, options);
       passes.prepare();
       this.#passes = passes;
       lookahead = new Lookahead({ scheduler, runner, speculation, passes });
@@ -107,33 +105,41 @@ export class Engine {
     this.#scheduler = scheduler;
     this.#prefillBudget = prefillBudget;
     this.#loop = new TokenLoop({
-      ...{ scheduler, runner, prefillBudget, mixedBudget, vocabularySize },
+      ...{ scheduler, runner, prefillBudget, mixedBudget, vocabularySize, waitsForIds },
       ...{ speculation, lookahead, createDrafter: drafterMakers[drafts] },
     });
   }
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
-  static async load(gpu: Gpu, model: Model, wishes: EngineOptions = {}): Promise<Engine> {
-    probeFragments(gpu);
+  static load(gpu: Gpu, model: Model, wishes: EngineOptions = {}): Promise<Engine> {
+    return Engine.loadOver([gpu], () => model, wishes);
+  }
+
+  /**
+   * Loads over several devices, in the order of the layers. `describe` gives a description of the
+   * model for each: its weights lie there.
+   */
+  static async loadOver(
+    gpus: readonly Gpu[],
+    describe: () => Model,
+    wishes: EngineOptions = {},
+  ): Promise<Engine> {
     // To a processor, which is never short of bandwidth, each row costs as much as the first.
-    const isCpu = gpu.device.capabilities.kind === "cpu";
-    const options = { ...wishes, drafts: wishes.drafts ?? (isCpu ? "off" : "ngram") };
-    if (options.drafts === "mtp" && model.predictor === undefined) {
-      throw new UserError(
-        "usage",
-        `${model.config.name} has no layers that guess further tokens (mtp)`,
-        "let guesses be looked up in the text (ngram)",
-      );
-    }
-    const plan = planMemory(gpu.device, model, options);
+    const drafts = wishes.drafts ?? (areCpus(gpus) ? "off" : "ngram");
+    const options = { ...wishes, drafts };
+    const sites = gpus.map((gpu) => ({ gpu, model: describe() }));
+    const model = sites[0]?.model;
+    invariant(model !== undefined, "no device to load onto");
+    if (drafts === "mtp") requirePredictor(model, gpus.length);
+    const devices = gpus.map(({ device }) => device);
+    const plan = planMemory(devices, model, options);
     options.onPlan?.(plan);
-    const weights = await uploadWeights(gpu, model.weights, options.onProgress);
+    const { deterministic = false, profile = false, onProgress } = options;
+    const loaded = await loadStages(sites, plan, { deterministic, profile }, onProgress);
     try {
-      const memory = allocateEngineMemory(gpu, model, plan);
-      const groups = [weights, ...memory.groups];
-      return new Engine(gpu, model, plan, { ...memory, groups }, options);
+      return new Engine(model, plan, loaded, options);
     } catch (error) {
-      weights.free();
+      for (const group of loaded.groups) group.free();
       throw error;
     }
   }
@@ -221,12 +227,26 @@ export class Engine {
    */
   append(sequence: Sequence, tokens: readonly number[]): Float32Array {
     invariant(tokens.length > 0, "nothing to append");
-    for (let start = 0; ;) {
-      const part = tokens.slice(start, start + this.#prefillBudget.rows);
-      start += part.length;
-      const isLast = start === tokens.length;
-      const logits = this.#feed(sequence, part, isLast ? [part.length - 1] : []);
-      if (isLast) return logits;
+    // One chunk ahead of the one that is waited for.
+    let ahead: Flight | undefined;
+    const landAhead = () => {
+      const flight = ahead;
+      ahead = undefined;
+      if (flight !== undefined) this.#land(flight);
+    };
+    try {
+      for (let start = 0; ;) {
+        const part = tokens.slice(start, start + this.#prefillBudget.rows);
+        start += part.length;
+        const isLast = start === tokens.length;
+        if (!this.#runner.hasRoom) landAhead();
+        const flight = this.#launch(sequence, part, isLast ? [part.length - 1] : []);
+        landAhead();
+        if (isLast) return this.#land(flight);
+        ahead = flight;
+      }
+    } finally {
+      landAhead();
     }
   }
 
@@ -240,7 +260,7 @@ export class Engine {
     for (let start = 0; start < tokens.length;) {
       const most = Math.min(this.#prefillBudget.rows, this.plan.outputCapacity);
       const part = tokens.slice(start, start + most);
-      const logits = this.#feed(sequence, part, [...part.keys()]);
+      const logits = this.#land(this.#launch(sequence, part, [...part.keys()]));
       for (let i = 0; i < part.length; i++) {
         onLogits(start + i, logits.subarray(i * vocabularySize, (i + 1) * vocabularySize));
       }
@@ -251,18 +271,14 @@ export class Engine {
   /** Texts in the making end as cancelled. */
   close(): void {
     this.#loop.stop();
-    this.gpu.device.waitIdle();
+    for (const { device } of this.gpus) device.waitIdle();
     this.#runner.free();
     this.#passes?.free();
     for (const group of this.#groups) group.free();
   }
 
-  /** One step of a sequence alone, and the logits of some of its rows, packed. */
-  #feed(
-    sequence: Sequence,
-    tokens: readonly number[],
-    outputRows: readonly number[],
-  ): Float32Array {
+  /** One step of a sequence alone. */
+  #launch(sequence: Sequence, tokens: readonly number[], outputRows: readonly number[]): Flight {
     const started = performance.now();
     const { contextTokens, sequenceCapacity } = this.plan;
     if (sequence.length + tokens.length > contextTokens) {
@@ -272,6 +288,7 @@ export class Engine {
         "shorten the prompt or choose a longer context with -c",
       );
     }
+    this.#loop.settle();
     const { loose } = this.#scheduler;
     sequence.residence ??= loose.open();
     const { residence } = sequence;
@@ -285,9 +302,45 @@ export class Engine {
         "finish or cancel one of them first",
       );
     }
-    const logits = this.#runner.run(work, started);
-    const { waitMs = 0 } = this.lastStep ?? {};
-    this.#prefillBudget.observe(tokens.length, waitMs);
-    return logits;
+    return this.#runner.launch(work, undefined, started);
+  }
+
+  /** The logits of the rows of a step that were wanted, packed. */
+  #land(flight: Flight): Float32Array {
+    this.#runner.land(flight);
+    const { rows = 0, waitMs = 0 } = this.lastStep ?? {};
+    this.#prefillBudget.observe(rows, waitMs);
+    return this.#runner.logitsOf(flight);
+  }
+}
+
+function areCpus(gpus: readonly Gpu[]): boolean {
+  return gpus.every(({ device }) => device.capabilities.kind === "cpu");
+}
+
+/** Of steps that only prefill, and of those in which others wait for their next token. */
+function budgetsOf(plan: MemoryPlan, isCpu: boolean) {
+  const most = plan.rowCapacity;
+  // Who prefills while all others decode gets some rows, too.
+  const least = bucketOf(plan.sequenceCapacity - 1 + rowsLeast);
+  // A processor has no watchdog.
+  const prefillBudget = isCpu
+    ? new RowBudget({ least: most, first: most, most, ...prefillMs })
+    : new RowBudget({ least, first: rowsFirst, most, ...prefillMs });
+  return {
+    prefillBudget,
+    mixedBudget: new RowBudget({ least, first: rowsFirst, most, ...mixedMs }),
+  };
+}
+
+function requirePredictor({ predictor, config }: Model, deviceCount: number): void {
+  const remedy = "let guesses be looked up in the text (ngram)";
+  const guessers = "layers that guess further tokens (mtp)";
+  if (predictor === undefined) {
+    throw new UserError("usage", `${config.name} has no ${guessers}`, remedy);
+  }
+  if (deviceCount > 1) {
+    const message = `${guessers} run on one device, and ${deviceCount} are named`;
+    throw new UserError("usage", message, remedy);
   }
 }

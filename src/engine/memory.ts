@@ -1,11 +1,12 @@
 /**
- * The device memory of an engine beside the weights: cache, recurrent state, activations, tables,
- * the step buffer, the read-back.
+ * The memory of an engine on one device beside the weights: cache, recurrent state, activations,
+ * tables, the step buffers, the read-back, and what goes from device to device.
  */
 import { invariant } from "../errors.ts";
 import { samplingBytes } from "../kernels/sample.ts";
 import { stepBytes, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
+import type { ModelPart } from "../model/part.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup, type Piece } from "../vulkan/memory.ts";
@@ -13,73 +14,84 @@ import {
   activationPieces,
   cacheBlockCount,
   cachePieces,
-  stateCount,
   statePieces,
   type MemoryPlan,
 } from "./plan.ts";
-import { stepsInFlight, type PassMemory } from "./programs.ts";
+import type { PassMemory } from "./programs.ts";
+import { stateCount } from "./state-plan.ts";
 
 export interface EngineMemory extends PassMemory {
   readonly groups: readonly MemoryGroup[];
   readonly shape: StepShape;
 }
 
+/** Which part of the model the memory is for, and how many steps may be under way. */
+export interface MemoryUse {
+  readonly part: ModelPart;
+  readonly flightCount: number;
+}
+
 /** Allocates what the plan says. Holds nothing if it throws. */
-export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): EngineMemory {
+export function allocateEngineMemory(
+  gpu: Gpu,
+  model: Model,
+  plan: MemoryPlan,
+  { part, flightCount }: MemoryUse,
+): EngineMemory {
   const groups: MemoryGroup[] = [];
-  type Use = "device" | "step" | "readback";
-  const allocate = (use: Use, pieces: readonly Piece[], label: string) => {
+  const allocate: Allocate = (use, pieces, label) => {
     const group = new MemoryGroup(gpu.device, use, pieces, label);
     groups.push(group);
     return group.slices;
   };
   try {
-    const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
-    const cachePlan = cachePieces(model, cacheTokens);
+    const { contextTokens, cacheTokens, rowCapacity, sequenceCapacity } = plan;
+    const outputCapacity = part.isLast ? plan.outputCapacity : 0;
+    const cachePlan = cachePieces(model, cacheTokens, part.caches);
     const caches = allocate("device", cachePlan, "the cache of keys and values");
-    const statePlan = statePieces(model, stateCount(plan));
+    const statePlan = statePieces(part, stateCount(plan));
     const states = allocate("device", statePlan, "the state of recurrent layers");
     const pieces = activationPieces(model, rowCapacity, outputCapacity);
     const activations = allocate("device", pieces, "activations");
     const shape = { rowCapacity, sequenceCapacity, tableStride: cacheBlockCount(contextTokens) };
-    const inFlight = (label: string, byteSize: number) =>
-      Array.from({ length: stepsInFlight }, (_unused, i) => ({ label: `${label} ${i}`, byteSize }));
     const written = [
-      ...inFlight("step", stepBytes(shape)),
-      ...inFlight("sampling", samplingBytes(outputCapacity)),
+      ...eachFlight(flightCount, "step", stepBytes(shape)),
+      ...eachFlight(flightCount, "sampling", samplingBytes(outputCapacity)),
     ];
     const inputs = allocate("step", written, "the step buffers");
-    const logitsBytes = outputCapacity * model.config.vocabularySize * 4;
+    const { vocabularySize, width } = model.config;
     const read = [
-      { label: "logits", byteSize: logitsBytes },
-      { label: "hidden states", byteSize: rowCapacity * model.config.width * 4 },
-      ...inFlight("tokens", outputCapacity * 4),
+      { label: "logits", byteSize: outputCapacity * vocabularySize * 4 },
+      { label: "hidden states", byteSize: part.isLast ? rowCapacity * width * 4 : 0 },
+      ...eachFlight(flightCount, "tokens", outputCapacity * 4),
     ];
     const [readback, hidden, ...tokens] = allocate("readback", read, "logits and tokens");
     const named = new Map(pieces.map(({ label }, i) => [label, activations[i]]));
-    const layerCount = model.cache.layers.length;
+    const handed = allocateHanded(allocate, model, plan, { part, flightCount });
     const attentionParts = present(named.get("attention parts"));
     const samplingScratch = present(named.get("sampling"));
     gpu.run("counters", (program) => {
       program.fill(attentionParts);
-      program.fill(samplingScratch);
+      if (part.isLast) program.fill(samplingScratch);
     });
     return {
       groups,
       shape,
+      layers: part.layers,
       flights: tokens.map((slice, i) => ({
         step: present(inputs[i]),
-        samplings: present(inputs[stepsInFlight + i]),
+        samplings: present(inputs[flightCount + i]),
         tokens: slice,
         hidden: named.get(`hidden ${i}`),
+        ...handed(i),
       })),
       latest: present(named.get("latest tokens")),
       samplingScratch,
       scratch: Object.fromEntries(
         Object.keys(model.scratch).map((name) => [name, present(named.get(name))]),
       ),
-      keyCaches: caches.slice(0, layerCount),
-      valueCaches: caches.slice(layerCount),
+      keyCaches: byNumber(part.caches, caches),
+      valueCaches: byNumber(part.caches, caches.slice(part.caches.length)),
       states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),
@@ -94,6 +106,49 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
     for (const group of groups) group.free();
     throw error;
   }
+}
+
+function eachFlight(count: number, name: string, byteSize: number): Piece[] {
+  return Array.from({ length: count }, (_unused, i) => ({ label: `${name} ${i}`, byteSize }));
+}
+
+type Allocate = (
+  use: ConstructorParameters<typeof MemoryGroup>[1],
+  pieces: readonly Piece[],
+  label: string,
+) => readonly BufferSlice[];
+
+/** What comes from the device in front and goes to the next one, for each step under way. */
+function allocateHanded(
+  allocate: Allocate,
+  model: Model,
+  { rowCapacity }: MemoryPlan,
+  { part, flightCount }: MemoryUse,
+) {
+  const bytesOf = (name: string) => rowCapacity * (model.scratch[name] ?? 0) * 4;
+  const ofOne = model.carried.map((label) => ({ label, byteSize: bytesOf(label) }));
+  const pieces = Array.from({ length: flightCount }, () => ofOne).flat();
+  const isFirst = part.layers.first === 0;
+  const arrivals = allocate("upload", isFirst ? [] : pieces, "what the device in front made");
+  const departures = allocate("readback", part.isLast ? [] : pieces, "what the next one takes up");
+  const named = (slices: readonly BufferSlice[], flight: number) => {
+    const own = slices.slice(flight * model.carried.length, (flight + 1) * model.carried.length);
+    return Object.fromEntries(own.map((slice, i) => [model.carried[i], slice]));
+  };
+  return (flight: number) => ({
+    arrivals: named(arrivals, flight),
+    departures: named(departures, flight),
+  });
+}
+
+/** Each slice in the place of its number. */
+function byNumber(
+  numbers: readonly number[],
+  slices: readonly BufferSlice[],
+): (BufferSlice | undefined)[] {
+  const places: (BufferSlice | undefined)[] = [];
+  numbers.forEach((number, i) => (places[number] = slices[i]));
+  return places;
 }
 
 /** Tables are a few kilobytes that kernels read all the time. */

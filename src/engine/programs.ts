@@ -1,14 +1,21 @@
-/** The recorded forward passes of a model: one for each bucket of rows, made when first needed. */
+/**
+ * The recorded forward passes of a model, or of its part on one device: one for each bucket of
+ * rows, made when first needed.
+ */
 import { invariant } from "../errors.ts";
+import type { KernelContext } from "../kernels/kernel.ts";
 import { sample } from "../kernels/sample.ts";
-import type { Model } from "../model/model.ts";
+import { scratchSlice, type LayerRange, type Model } from "../model/model.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
 import { Profiler, ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
+import { layersText } from "./shortage.ts";
 
-/** Steps that are under way at the same time, at most. */
-export const stepsInFlight = 2;
+/** Steps under way at most: two, so that the host is never waited for, or one a device. */
+export function flightCountOf(stageCount: number): number {
+  return Math.max(2, stageCount);
+}
 
 /** What a step under way has for itself. */
 export interface FlightMemory {
@@ -19,18 +26,23 @@ export interface FlightMemory {
   readonly tokens: BufferSlice;
   /** What the head reads of each row, if somebody guesses from it. */
   readonly hidden?: BufferSlice | undefined;
+  /** What the device in front has made of the rows, by its name among the activations. */
+  readonly arrivals: Readonly<Record<string, BufferSlice>>;
+  /** What the next device is to take up. */
+  readonly departures: Readonly<Record<string, BufferSlice>>;
 }
 
 /** What all programs of an engine share. */
 export interface PassMemory {
+  readonly layers: LayerRange;
   readonly flights: readonly FlightMemory[];
   /** The token that the device chose last for each sequence. */
   readonly latest: BufferSlice;
   readonly samplingScratch: BufferSlice;
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   readonly workspace: BufferSlice;
-  readonly keyCaches: readonly BufferSlice[];
-  readonly valueCaches: readonly BufferSlice[];
+  readonly keyCaches: readonly (BufferSlice | undefined)[];
+  readonly valueCaches: readonly (BufferSlice | undefined)[];
   readonly states: Readonly<Record<string, BufferSlice>>;
   readonly tables: Readonly<Record<string, BufferSlice>>;
   readonly logits: BufferSlice;
@@ -113,37 +125,65 @@ export class Programs {
     this.#recorded.clear();
   }
 
-  #record({ flight, rowCapacity, outputCapacity, samples, hidden }: PassKey): RecordedPass {
+  #record(key: PassKey): RecordedPass {
+    const { flight, rowCapacity, outputCapacity, samples } = key;
     const { device, pipelines } = this.#gpu;
-    const { deterministic, profile } = this.#options;
-    const { logits, readback, hiddenReadback, flights, ...memory } = this.#memory;
-    const { samplingScratch: scratch } = memory;
+    const { logits, readback, flights, samplingScratch: scratch, latest } = this.#memory;
     const own = flights[flight];
     invariant(own !== undefined, `flight ${flight}`);
     const timer = new ProgramTimer(device);
-    const profiler = profile ? new Profiler(device) : undefined;
-    const label = `${rowCapacity} rows of ${this.#model.config.name}`;
+    const profiler = this.#options.profile ? new Profiler(device) : undefined;
+    const label = `${rowCapacity} rows of ${this.#label()}`;
     const program = new Program(device, pipelines, label, { timer, ...(profiler && { profiler }) });
-    const logitsBytes = outputCapacity * this.#model.config.vocabularySize * 4;
+    const { vocabularySize: vocabulary } = this.#model.config;
+    const logitsBytes = outputCapacity * vocabulary * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
-    const hiddenBytes = rowCapacity * this.#model.config.width * 4;
     const context = { program, pipelines, capabilities: device.capabilities };
-    this.#model.record(context, {
-      ...memory,
-      step: own.step,
-      hidden: own.hidden,
-      rowCapacity,
-      outputCapacity,
-      deterministic,
-      logits: written,
-      hiddenReadback: hidden ? subslice(hiddenReadback, 0, hiddenBytes) : undefined,
-    });
+    this.#recordLayers(context, own, { ...key, logits: written });
     if (samples) {
-      const { vocabularySize: vocabulary } = this.#model.config;
-      const { latest } = memory;
       sample(context, { logits: written, ...own, scratch, latest, outputCapacity, vocabulary });
     } else if (outputCapacity > 0) program.copy(written, { ...readback, byteSize: logitsBytes });
     return { program: program.seal(), rowCapacity, outputCapacity, timer, profiler };
+  }
+
+  /** The model, or its part between what arrives and what departs. */
+  #recordLayers(
+    context: KernelContext,
+    own: FlightMemory,
+    { rowCapacity, outputCapacity, hidden, logits }: PassKey & { logits: BufferSlice },
+  ): void {
+    const { program } = context;
+    const { flights: _flights, hiddenReadback, ...memory } = this.#memory;
+    const hiddenBytes = rowCapacity * this.#model.config.width * 4;
+    const pass = {
+      ...memory,
+      ...{ step: own.step, hidden: own.hidden, rowCapacity, outputCapacity, logits },
+      deterministic: this.#options.deterministic,
+      hiddenReadback: hidden ? subslice(hiddenReadback, 0, hiddenBytes) : undefined,
+    };
+    const carried = (name: string) =>
+      subslice(scratchSlice(pass, name), 0, rowCapacity * this.#rowBytes(name));
+    for (const [name, arrival] of Object.entries(own.arrivals)) {
+      const target = carried(name);
+      program.copy(subslice(arrival, 0, target.byteSize), target);
+    }
+    this.#model.record(context, pass);
+    for (const [name, departure] of Object.entries(own.departures)) {
+      const source = carried(name);
+      program.copy(source, subslice(departure, 0, source.byteSize));
+    }
+  }
+
+  /** What a device that is lost was at. */
+  #label(): string {
+    const { name, layerCount } = this.#model.config;
+    const { layers } = this.#memory;
+    if (layers.end - layers.first === layerCount) return name;
+    return `${name}, ${layersText(layers)}, on ${this.#gpu.device.capabilities.name}`;
+  }
+
+  #rowBytes(name: string): number {
+    return (this.#model.scratch[name] ?? 0) * 4;
   }
 }

@@ -1,28 +1,16 @@
 /**
- * Runs steps on the device: writes what changes, submits the recorded program for so many rows,
- * and tells what came of it. Two steps may be under way. It does as it is told and knows no texts.
+ * Runs steps: through the one device, or from device to device in the order of the layers. Several
+ * steps may be under way; each device takes them in the order in which they were launched. It does
+ * as it is told and knows no texts.
  */
 import { invariant } from "../errors.ts";
-import { canSample, writeSamplings, type OutputSampling } from "../kernels/sample.ts";
-import { writeBlockTable, writeStep, type StepShape } from "../kernels/step.ts";
-import type { Model } from "../model/model.ts";
-import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
-import type { Gpu } from "../vulkan/gpu.ts";
+import type { OutputSampling } from "../kernels/sample.ts";
 import type { ProfileLine } from "../vulkan/profiler.ts";
-import { CacheCopier } from "./cache-copier.ts";
-import type { EngineMemory } from "./memory.ts";
 import type { TableChange } from "./paged-cache.ts";
-import { cacheBlockCount, stateCount, type MemoryPlan } from "./plan.ts";
-import {
-  bucketOf,
-  Programs,
-  type PassKey,
-  type ProgramOptions,
-  type RecordedPass,
-} from "./programs.ts";
+import type { Stage, StageRun } from "./stage.ts";
 import type { StepWork } from "./step-plan.ts";
 
-/** What a step cost. */
+/** What a step cost, on all devices together. */
 export interface StepStats {
   readonly rows: number;
   /** Rows whose logits were wanted. */
@@ -40,168 +28,107 @@ export interface StepStats {
 
 /** A step under way. */
 export interface Flight {
-  readonly pass: RecordedPass;
-  readonly rows: number;
-  readonly outputs: number;
-  readonly submits: number;
-  readonly submission: number;
+  readonly work: StepWork;
+  readonly samplings: readonly OutputSampling[] | undefined;
+  /** The hidden states of its rows can be read. */
+  readonly hidden: boolean;
   /** The number of its memory. */
   readonly index: number;
-  readonly hostMs: number;
-  /** Its program had to be recorded. */
-  readonly isNew: boolean;
-}
-
-/** What a step uses alone, as the host sees it. */
-interface FlightView {
-  readonly step: Uint32Array;
-  readonly samplings: Uint8Array;
-  readonly tokens: Uint32Array;
-  /** Changes of the block tables that its step buffer has not seen. */
-  tables: TableChange[];
-  submission: number;
+  /** On each device that it has come to. */
+  readonly runs: StageRun[];
+  /** A program of its had to be recorded. */
+  isNew: boolean;
+  hostMs: number;
+  waitMs: number;
 }
 
 export class Runner {
-  readonly #gpu: Gpu;
-  readonly #plan: MemoryPlan;
-  readonly #vocabularySize: number;
-  readonly #width: number;
-  readonly #programs: Programs;
-  readonly #copier: CacheCopier;
-  readonly #shape: StepShape;
-  readonly #flights: readonly FlightView[];
-  readonly #logits: Float32Array;
-  readonly #hidden: Float32Array;
-  /** Of `#flights`, the one that the next step takes. */
+  readonly #stages: readonly Stage[];
+  readonly #last: Stage;
+  /** Oldest first. */
+  #underway: Flight[] = [];
+  /** The memory that the next step takes. */
   #next = 0;
-  #lastPass: RecordedPass | undefined;
+  #landed: Flight | undefined;
   #lastStep: StepStats | undefined;
 
-  constructor(
-    gpu: Gpu,
-    model: Model,
-    plan: MemoryPlan,
-    memory: EngineMemory,
-    options: ProgramOptions,
-  ) {
-    this.#gpu = gpu;
-    this.#plan = plan;
-    this.#vocabularySize = model.config.vocabularySize;
-    this.#width = model.config.width;
-    this.#programs = new Programs(gpu, model, memory, options);
-    const blockCount = cacheBlockCount(plan.cacheTokens);
-    this.#copier = new CacheCopier(gpu, { ...memory, blockCount, stateCount: stateCount(plan) });
-    this.#shape = memory.shape;
-    this.#flights = memory.flights.map(({ step, samplings, tokens }) => ({
-      step: words(step),
-      samplings: hostBytes(samplings),
-      tokens: words(tokens),
-      tables: [],
-      submission: 0,
-    }));
-    this.#logits = floats(memory.readback);
-    this.#hidden = floats(memory.hiddenReadback);
+  /** In the order of the layers. */
+  constructor(stages: readonly Stage[]) {
+    const last = stages.at(-1);
+    invariant(last !== undefined, "no device to run on");
+    this.#stages = stages;
+    this.#last = last;
   }
 
   /** Whether the device can choose tokens of this vocabulary. */
   get canSample(): boolean {
-    return canSample(this.#vocabularySize);
+    return this.#last.canSample;
+  }
+
+  /** Whether one more step may be under way. */
+  get hasRoom(): boolean {
+    return this.#underway.length < this.#last.flightCount;
   }
 
   /** Records what steps of so many rows, all of them sampled, will need: none waits for it then. */
   prepare(rows: number): void {
-    const wishes = { samples: this.canSample, hidden: false };
-    for (const index of this.#flights.keys()) this.#passFor(index, rows, rows, wishes);
+    for (const stage of this.#stages) stage.prepare(rows);
   }
 
   /** What has changed in the block tables beside the steps. */
   tell(tables: readonly TableChange[]): void {
-    for (const { tables: unseen } of this.#flights) unseen.push(...tables);
+    for (const stage of this.#stages) stage.tell(tables);
   }
 
   /**
    * Submits a step. With `samplings`, one for each output, the device chooses the tokens; with
    * `hidden`, the hidden states of its rows can be read. `started` is when the host began to work
-   * on it.
+   * on it. Older steps move on by a device.
    */
   launch(
-    { copies, tables, rows, outputRows }: StepWork,
+    work: StepWork,
     samplings?: readonly OutputSampling[],
     started = performance.now(),
     hidden = false,
   ): Flight {
-    const { timeline } = this.#gpu;
     const index = this.#next;
-    const view = this.#flights[index];
-    invariant(view !== undefined, `flight ${index}`);
-    this.#next = (index + 1) % this.#flights.length;
-    this.tell(tables);
-    const knownCount = this.#programs.count;
-    const samples = samplings !== undefined;
-    const pass = this.#passFor(index, rows.length, outputRows.length, { samples, hidden });
-    timeline.wait(view.submission);
-    const copySubmits = this.#copier.submit(copies);
-    for (const { slot, from, blocks } of view.tables) {
-      writeBlockTable(view.step, this.#shape, slot, blocks, from);
+    const times = { hostMs: 0, waitMs: 0 };
+    const flight: Flight = { work, samplings, hidden, index, runs: [], isNew: false, ...times };
+    this.#next = (index + 1) % this.#last.flightCount;
+    this.#submit(flight);
+    flight.hostMs = performance.now() - started;
+    for (const older of this.#underway) this.#advance(older);
+    this.#underway.push(flight);
+    return flight;
+  }
+
+  /** Waits for a step; older ones may land later. */
+  land(flight: Flight): void {
+    const position = this.#underway.indexOf(flight);
+    invariant(position >= 0, "a step that lands was given up");
+    // On every device it comes behind the older ones.
+    for (const each of this.#underway.slice(0, position + 1)) {
+      while (each.runs.length < this.#stages.length) this.#advance(each);
     }
-    view.tables = [];
-    writeStep(view.step, this.#shape, rows, outputRows);
-    if (samplings !== undefined) writeSamplings(view.samplings, pass.outputCapacity, samplings);
-    view.submission = timeline.submit(pass.program.commands, pass.program.label);
-    return {
-      pass,
-      rows: rows.length,
-      outputs: outputRows.length,
-      submits: 1 + copySubmits,
-      submission: view.submission,
-      index,
-      hostMs: performance.now() - started,
-      isNew: this.#programs.count > knownCount,
-    };
+    this.#underway.splice(position, 1);
+    this.#wait(flight);
+    this.#landed = flight;
+    this.#lastStep = statsOf(flight);
   }
 
-  /** Waits for a step; the oldest first. */
-  land({ pass, rows, outputs, submits, submission, hostMs }: Flight): void {
-    const started = performance.now();
-    this.#gpu.timeline.wait(submission);
-    this.#lastPass = pass;
-    this.#lastStep = {
-      rows,
-      outputs,
-      submits,
-      dispatches: pass.program.dispatchCount,
-      barriers: pass.program.barrierCount,
-      hostMs,
-      waitMs: performance.now() - started,
-      get gpuMs() {
-        return pass.timer.milliseconds();
-      },
-    };
-  }
-
-  /** The tokens that the device chose in a step that landed, valid until the second one from it. */
-  tokensOf({ index, outputs }: Flight): Uint32Array {
-    const view = this.#flights[index];
-    invariant(view !== undefined, `flight ${index}`);
-    return view.tokens.subarray(0, outputs);
+  /** The tokens that the device chose in a step that landed, until its memory is another's. */
+  tokensOf({ index, work }: Flight): Uint32Array {
+    return this.#last.tokensOf(index, work.outputRows.length);
   }
 
   /** The logits of a step that landed: [outputs, vocabularySize], valid until the next step. */
-  logitsOf({ outputs }: Flight): Float32Array {
-    return this.#logits.subarray(0, outputs * this.#vocabularySize);
+  logitsOf({ work }: Flight): Float32Array {
+    return this.#last.logitsOf(work.outputRows.length);
   }
 
   /** Hidden states of a step that landed: [rows, width], valid until the next step. */
-  hiddenOf({ rows }: Flight): Float32Array {
-    return this.#hidden.subarray(0, rows * this.#width);
-  }
-
-  /** A step from its beginning to its end: the logits of its outputs. */
-  run(work: StepWork, started = performance.now()): Float32Array {
-    const flight = this.launch(work, undefined, started);
-    this.land(flight);
-    return this.logitsOf(flight);
+  hiddenOf({ work }: Flight): Float32Array {
+    return this.#last.hiddenOf(work.rows.length);
   }
 
   get lastStep(): StepStats | undefined {
@@ -210,32 +137,62 @@ export class Runner {
 
   /** Time of each kind of dispatch in the last step, if profiling. */
   profile(): ProfileLine[] {
-    return this.#lastPass?.profiler?.read() ?? [];
+    return (this.#landed?.runs ?? []).flatMap(({ pass }) => pass.profiler?.read() ?? []);
+  }
+
+  /** Gives up all steps under way. Those that a device has go on there, and nobody asks. */
+  reset(): void {
+    this.#underway = [];
   }
 
   free(): void {
-    this.#programs.free();
-    this.#copier.free();
+    for (const stage of this.#stages) stage.free();
   }
 
-  #passFor(
-    flight: number,
-    rows: number,
-    outputs: number,
-    wishes: Pick<PassKey, "samples" | "hidden">,
-  ): RecordedPass {
-    const outputCapacity =
-      outputs <= 1 ? outputs : Math.min(bucketOf(outputs), this.#plan.outputCapacity);
-    return this.#programs.get({ flight, rowCapacity: bucketOf(rows), outputCapacity, ...wishes });
+  /** Brings a step to the next device, if there is one that it has not come to. */
+  #advance(flight: Flight): void {
+    const { index, runs, work } = flight;
+    const [stage, next] = [this.#stages[runs.length - 1], this.#stages[runs.length]];
+    if (stage === undefined || next === undefined) return;
+    this.#wait(flight);
+    const started = performance.now();
+    stage.handOver(next, index, work.rows.length);
+    this.#submit(flight);
+    flight.hostMs += performance.now() - started;
+  }
+
+  #submit(flight: Flight): void {
+    const { index, runs, work } = flight;
+    const stage = this.#stages[runs.length];
+    invariant(stage !== undefined, "a step has passed all devices");
+    const run = stage.submit(index, work, flight);
+    runs.push(run);
+    if (run.isNew) flight.isNew = true;
+  }
+
+  /** For the device that a step has come to. */
+  #wait(flight: Flight): void {
+    const started = performance.now();
+    const { runs } = flight;
+    const run = runs.at(-1);
+    invariant(run !== undefined, "a step that was not launched");
+    this.#stages[runs.length - 1]?.wait(run);
+    flight.waitMs += performance.now() - started;
   }
 }
 
-function floats(slice: BufferSlice): Float32Array {
-  const bytes = hostBytes(slice);
-  return new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
-}
-
-function words(slice: BufferSlice): Uint32Array {
-  const bytes = hostBytes(slice);
-  return new Uint32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+function statsOf({ runs, work, hostMs, waitMs }: Flight): StepStats {
+  const total = (of: (run: StageRun) => number) => runs.reduce((sum, run) => sum + of(run), 0);
+  return {
+    rows: work.rows.length,
+    outputs: work.outputRows.length,
+    submits: total(({ submits }) => submits),
+    dispatches: total(({ pass }) => pass.program.dispatchCount),
+    barriers: total(({ pass }) => pass.program.barrierCount),
+    hostMs,
+    waitMs,
+    get gpuMs() {
+      return total(({ pass }) => pass.timer.milliseconds());
+    },
+  };
 }

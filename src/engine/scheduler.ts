@@ -19,7 +19,7 @@ import { noTotals, type SchedulerStats } from "./scheduler-stats.ts";
 import { isBeingComputed } from "./shared-work.ts";
 import type { Outcome, Progress } from "./step-outcome.ts";
 import { assembleStep, hasOutput, type Share, type StepPlan } from "./step-plan.ts";
-import { TokenStream, type TokenRequest } from "./token-stream.ts";
+import { decodingShare, TokenStream, type TokenRequest } from "./token-stream.ts";
 
 export interface SchedulerLimits extends CacheLimits {
   /** Positions of a sequence at most. */
@@ -28,6 +28,8 @@ export interface SchedulerLimits extends CacheLimits {
   readonly outputCapacity: number;
   /** Plan one step ahead of the ids. */
   readonly pipelined: boolean;
+  /** At most; two if pipelined and else one by default. */
+  readonly stepsInFlight?: number;
   /** Tokens from one checkpoint of recurrent state to the next. */
   readonly checkpointInterval?: number | undefined;
 }
@@ -54,6 +56,7 @@ export class Scheduler {
   readonly #freeSlots: number[];
   readonly #flights: Flight[] = [];
   readonly #totals = noTotals();
+  readonly #stepsInFlight: number;
   #nextId = 0;
   /** Of the step that is being planned. */
   readonly #shares = new Map<TokenStream, Share>();
@@ -69,6 +72,7 @@ export class Scheduler {
     const interval = limits.checkpointInterval ?? blockTokens;
     invariant(interval % blockTokens === 0, `checkpoints every ${interval} tokens`);
     this.#limits = limits;
+    this.#stepsInFlight = limits.stepsInFlight ?? (limits.pipelined ? 2 : 1);
     this.#cache = new PagedCache(limits);
     this.#freeSlots = Array.from({ length: sequenceCapacity }, (_, i) => sequenceCapacity - 1 - i);
     this.loose = new LooseSequences(this.#cache, this.#freeSlots);
@@ -150,7 +154,7 @@ export class Scheduler {
    */
   plan(rowBudget: number): StepPlan | undefined {
     if (rowBudget < this.#limits.sequenceCapacity) invariant(false, `${rowBudget} rows`);
-    if (this.#flights.length >= (this.#limits.pipelined ? 2 : 1)) return undefined;
+    if (this.#flights.length >= this.#stepsInFlight) return undefined;
     for (;;) {
       this.#shares.clear();
       this.#rowsLeft = rowBudget;
@@ -200,16 +204,21 @@ export class Scheduler {
 
   /** Decoding comes first, so that its pace does not depend on prompts. */
   #shareRows(): void {
+    // Who waits for ids leaves the other steps under way a part of the texts.
+    const stepCount = this.#limits.pipelined ? 1 : this.#stepsInFlight;
+    let left = decodingShare(this.#running.values(), stepCount);
     for (const stream of this.#runningByAge()) {
-      if (stream.isDecoding && this.#canStep(stream)) this.#decode(stream);
+      if (stream.isDecoding && this.#canStep(stream) && left-- > 0) this.#decode(stream);
     }
     this.#admit();
     this.#prefill();
     addDrafts([...this.#shares.values()], this.#cache, this.#limits, this.#rowsLeft);
   }
 
-  #canStep({ isHeld, verifyingCount, madeCount, maxTokens, length }: TokenStream): boolean {
+  #canStep(stream: TokenStream): boolean {
+    const { isHeld, verifyingCount, pendingCount, madeCount, maxTokens, length } = stream;
     if (isHeld || verifyingCount > 0) return false;
+    if (pendingCount > 0 && !this.#limits.pipelined) return false;
     return madeCount < maxTokens && length <= this.#limits.contextTokens;
   }
 
@@ -236,7 +245,7 @@ export class Scheduler {
   #admit(): void {
     if (this.#waiting.size === 0) return;
     for (let slot = this.#freeSlots.at(-1); slot !== undefined; slot = this.#freeSlots.at(-1)) {
-      const ready = [...this.#waiting.values()].filter(isReady);
+      const ready = [...this.#waiting.values()].filter((stream) => stream.isReady);
       const stream = this.#order.nextWaiting(ready, this.#running.values());
       if (stream === undefined) return;
       const { tokens, reuses } = stream;
@@ -262,9 +271,8 @@ export class Scheduler {
   #prefill(): void {
     const open = new Set<TokenStream>();
     for (const stream of this.#running.values()) {
-      if (stream.dueCount > 0 && !this.#shares.has(stream) && this.#canStep(stream)) {
-        open.add(stream);
-      }
+      const { dueCount, isDecoding } = stream;
+      if (dueCount > 0 && !isDecoding && this.#canStep(stream)) open.add(stream);
     }
     while (this.#rowsLeft > 0 && open.size > 0) {
       const stream = this.#order.nextPrefill(open);
@@ -381,9 +389,4 @@ export class Scheduler {
     this.#running.delete(stream.id);
     this.#freeSlots.push(residence.slot);
   }
-}
-
-/** All of its tokens are known, and the next one is wanted. */
-function isReady({ pendingCount, isHeld }: TokenStream): boolean {
-  return pendingCount === 0 && !isHeld;
 }

@@ -11,7 +11,6 @@ import type { FinishReason, GenerationRequest } from "./generation.ts";
 import { PredictedTokens, type Lookahead } from "./lookahead.ts";
 import type { RowBudget } from "./row-budget.ts";
 import { biasesMax, greedySampling, type OutputSampling } from "../kernels/sample.ts";
-import { stepsInFlight } from "./programs.ts";
 import type { DeviceSampling } from "./sampler.ts";
 import type { Flight, Runner, StepStats } from "./runner.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -34,6 +33,8 @@ export interface TokenLoopParts {
   readonly lookahead?: Lookahead | undefined;
   /** Of a text that brings none of its own. */
   readonly createDrafter: () => Drafter | undefined;
+  /** No plan has rows whose tokens are not known. */
+  readonly waitsForIds?: boolean;
 }
 
 /** A step under way, and what it was planned for. */
@@ -112,26 +113,43 @@ export class TokenLoop {
     this.#flights = [];
   }
 
+  /** Lands what is under way: another step may take the memory of its logits. */
+  settle(): void {
+    this.#landedAt = undefined;
+    try {
+      for (let flight = this.#flights.shift(); flight; flight = this.#flights.shift()) {
+        this.#land(flight);
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
   async #turn(): Promise<void> {
     try {
       do await nextTurn();
       while (this.#step());
     } catch (error) {
-      // Who waits for tokens gets to know why there are none.
-      this.#parts.scheduler.reset();
-      this.#flights = [];
-      for (const [id, ticket] of this.#open) {
-        ticket.fail(error);
-        this.#close(id);
-      }
+      this.#fail(error);
     } finally {
       this.#isTurning = false;
     }
   }
 
+  /** Who waits for tokens gets to know why there are none. */
+  #fail(error: unknown): void {
+    this.#parts.scheduler.reset();
+    this.#parts.runner.reset();
+    this.#flights = [];
+    for (const [id, ticket] of this.#open) {
+      ticket.fail(error);
+      this.#close(id);
+    }
+  }
+
   /** False if nothing can be computed before somebody asks for more. */
   #step(): boolean {
-    while (this.#flights.length < stepsInFlight && this.#canFollow() && this.#launch());
+    while (this.#canFollow() && this.#launch());
     const flight = this.#flights.shift();
     if (flight !== undefined) this.#land(flight);
     else [this.#landedAt, this.#isDelayed] = [undefined, false];
@@ -140,6 +158,8 @@ export class TokenLoop {
 
   /** Whether what the next step reads will be on the device when its turn comes, and drafts too. */
   #canFollow(): boolean {
+    // Then several steps share the texts, and none has to wait for another.
+    if (this.#parts.waitsForIds === true) return true;
     const isReady = this.#flights.every(
       ({ plan, samples, hidden }) =>
         !hidden && ((samples && !hasDrafts(plan)) || plan.outputRows.length === 0),
@@ -272,6 +292,11 @@ export class TokenLoop {
       const { onDrafts } = this.#open.get(id)?.request ?? {};
       if (drafts.length > 0) onDrafts?.(drafts.length, tokens.length - 1);
     });
+    // Steps on several devices at once say little of one alone.
+    if (this.#parts.waitsForIds === true && this.#flights.length > 0) {
+      this.#landedAt = undefined;
+      return;
+    }
     const drafted = hasDrafts(plan);
     // Behind a draft that was wrong, a few rows may have to be computed again.
     const isAgain = isDelayed && rows.length <= 2 * draftedRowsMax;

@@ -79,9 +79,21 @@ export class TokenStream {
     return this.residence?.hasBegun === true && (this.dueCount === 1 || this.isReplaying);
   }
 
+  /** All of its tokens are known, and the next one is wanted. */
+  get isReady(): boolean {
+    return this.pendingCount === 0 && !this.isHeld;
+  }
+
   /** The first position behind `position` at which recurrent state is kept. */
   checkpointAfter(position: number): number {
     if (!Number.isFinite(this.#interval)) return Number.POSITIVE_INFINITY;
     return nextCheckpoint(this.#checkpoints, this.promptLength, this.#interval, position);
   }
+}
+
+/** The texts that make a token with their next row, dealt out evenly over some steps. */
+export function decodingShare(streams: Iterable<TokenStream>, stepCount: number): number {
+  let count = 0;
+  for (const { isDecoding } of streams) if (isDecoding) count++;
+  return Math.ceil(count / stepCount);
 }

@@ -12,7 +12,14 @@ import type { Matrix } from "../tensor/tensor.ts";
 import type { ConfigReader, ModelConfig } from "./config.ts";
 import type { FeedForward } from "./feed-forward.ts";
 import { mixtureFloats, type Mixture, type MixtureShape } from "./mixture.ts";
-import { evenCache, scratchSlice, type CacheShape, type Model, type Pass } from "./model.ts";
+import {
+  evenCache,
+  scratchSlice,
+  type CacheShape,
+  type LayerMemory,
+  type Model,
+  type Pass,
+} from "./model.ts";
 import { declareOutputHead, outputHead, type OutputHeadUse } from "./output-head.ts";
 import { rotationOf, type Rope } from "./rope.ts";
 import {
@@ -36,6 +43,8 @@ export interface DecoderOptions {
   readonly mixture?: MixtureShape | undefined;
   /** By layer, if not all keep the same. */
   readonly cache?: CacheShape;
+  /** By layer, if not each has the cache of its number and nothing else. */
+  readonly layerMemory?: readonly LayerMemory[];
   /** By the names that layers use. */
   readonly ropes: Readonly<Record<string, Rope>>;
   /** Blocks end in a norm, which needs room for what it normalizes. */
@@ -46,6 +55,8 @@ export interface DecoderOptions {
   readonly outputNorm?: string | undefined;
   /** More activations. */
   readonly scratch?: Readonly<Record<string, number>>;
+  /** What is made in front of the first layer for later ones: activations, and their weights. */
+  readonly early?: { readonly activations: readonly string[]; readonly weights: readonly string[] };
 }
 
 /** The weights of the usual layer. */
@@ -72,6 +83,9 @@ export abstract class Decoder implements Model {
   readonly weights: Weights;
   readonly cache: CacheShape;
   readonly states: Readonly<Record<string, number>>;
+  readonly layerMemory: readonly LayerMemory[];
+  readonly ends: Model["ends"];
+  readonly carried: readonly string[];
   readonly attentions: readonly HeadShape[];
   readonly scratch: Readonly<Record<string, number>>;
   readonly workspace: number;
@@ -84,7 +98,7 @@ export abstract class Decoder implements Model {
 
   constructor(reader: ConfigReader, options: DecoderOptions) {
     const { shape, mixture, ropes, postNorms = false, cache, scratch = {} } = options;
-    const { states = {}, outputNorm, attentions = [shape] } = options;
+    const { states = {}, outputNorm, attentions = [shape], early } = options;
     this.config = reader.common();
     this.weights = new Weights(reader.file);
     this.shape = shape;
@@ -95,6 +109,13 @@ export abstract class Decoder implements Model {
     this.#head = declareOutputHead(this.weights, this.config, outputNorm);
     this.cache = cache ?? evenCache(layerCount, { kvHeads, headWidth });
     this.states = states;
+    const { norm, output } = this.#head;
+    const embedding = [this.#embedding.name, ...(early?.weights ?? [])];
+    this.ends = { embedding, head: [norm.name, output.name] };
+    this.carried = ["x", ...(early?.activations ?? [])];
+    this.layerMemory =
+      options.layerMemory ??
+      Array.from({ length: layerCount }, (_unused, cache) => ({ cache, states: [] }));
     this.attentions = attentions;
     this.scratch = {
       x: width,
@@ -133,8 +154,9 @@ export abstract class Decoder implements Model {
     return Array.from({ length: layerCount }, (_unused, i) => declare(`blk.${i}`, i));
   }
 
-  /** x = scale · Embedding[token] */
+  /** x = scale · Embedding[token], in front of the first layer */
   protected embed(context: KernelContext, pass: Pass, scale = 1): void {
+    if (pass.layers.first > 0) return;
     const { step, latest, rowCapacity } = pass;
     const x = scratchSlice(pass, "x");
     embed(context, { table: this.#embedding, x, step, latest, rowCapacity, scale });
@@ -145,11 +167,13 @@ export abstract class Decoder implements Model {
     selfAttention(context, pass, { shape: this.shape, ...use, rotation });
   }
 
+  /** The head, behind the last layer. */
   protected readOut(
     context: KernelContext,
     pass: Pass,
     options: Omit<OutputHeadUse, "head" | "epsilon"> = {},
   ): void {
+    if (pass.layers.end < this.config.layerCount) return;
     const { epsilon } = this.shape;
     outputHead(context, pass, { head: this.#head, epsilon, ...options });
   }

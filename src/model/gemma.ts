@@ -7,7 +7,7 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 
@@ -29,7 +29,7 @@ export class Gemma extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass, Math.sqrt(this.config.width));
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       this.attend(context, pass, { layer: layer.attention, cache: i, rope: "frequencies" });
       feedForward(context, pass, { layer: layer.feedForward, epsilon, gateFunction: "gelu" });
     }

@@ -8,7 +8,7 @@ import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
 import { gemmaScale } from "./gemma2.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 
@@ -54,7 +54,7 @@ export class Gemma3 extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass, Math.sqrt(this.config.width));
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       const { attention, window } = layer;
       const rope = window === undefined ? "far" : "near";
       this.attend(context, pass, { layer: attention, cache: i, rope, window });

@@ -16,8 +16,8 @@ import { ConfigReader } from "./config.ts";
 import { Decoder, type DecoderLayer, type DecoderShape } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
 import { declareExpertBlock, expertBlock, type ExpertBlock } from "./gemma4/expert-block.ts";
-import { largest, lenderOf, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
-import { scratchSlice, type Pass } from "./model.ts";
+import { cacheOf, largest, readGemma4, type Gemma4Config } from "./gemma4/shape.ts";
+import { layersOf, scratchSlice, type Pass } from "./model.ts";
 import { addBranch } from "./residual.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
@@ -50,6 +50,10 @@ interface LayerEmbedding {
   readonly norm: Vector;
 }
 
+const tableName = "per_layer_token_embd.weight";
+const projectionName = "per_layer_model_proj.weight";
+const normName = "per_layer_proj_norm.weight";
+
 export class Gemma4 extends Decoder {
   readonly #layers: readonly Layer[];
   readonly #logitCap: number | undefined;
@@ -81,12 +85,19 @@ export class Gemma4 extends Decoder {
       attentions: shapes,
       mixture: experts,
       cache: { layers: shapes.slice(0, cacheCount) },
+      layerMemory: layers.map(({ window }, i) => ({
+        cache: cacheOf(i, window, cacheCount),
+        states: [],
+      })),
       ropes,
       postNorms: true,
       scratch: {
         ...(own > 0 && { embeddings: own, projections: own }),
         ...(experts && { mixed: reader.common().width }),
       },
+      ...(own > 0 && {
+        early: { activations: ["embeddings"], weights: [tableName, projectionName, normName] },
+      }),
     });
     this.#logitCap = reader.optionalPositive("final_logit_softcapping");
     this.#layerEmbedding =
@@ -95,13 +106,14 @@ export class Gemma4 extends Decoder {
   }
 
   override get stepBytes(): number {
-    return super.stepBytes - this.weights.byteSizeOf("per_layer_token_embd.weight");
+    return super.stepBytes - this.weights.byteSizeOf(tableName);
   }
 
   record(context: KernelContext, pass: Pass): void {
     this.embed(context, pass, Math.sqrt(this.config.width));
-    if (this.#layerEmbedding) this.#embedLayers(context, pass, this.#layerEmbedding);
-    for (const [i, layer] of this.#layers.entries()) {
+    const own = this.#layerEmbedding;
+    if (own && pass.layers.first === 0) this.#embedLayers(context, pass, own);
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       const { shape, window, cache, ownEmbedding, experts } = layer;
       const factor = ownEmbedding === undefined ? layer.factor : 1;
       const rope = window === undefined ? "far" : "near";
@@ -177,7 +189,7 @@ export class Gemma4 extends Decoder {
     return {
       shape,
       window,
-      cache: borrows ? lenderOf(window, cacheCount) : index,
+      cache: cacheOf(index, window, cacheCount),
       attention: declareSelfAttention(weights, prefix, width, shape, {
         headNorms: true,
         postNorm: true,
@@ -209,8 +221,8 @@ function declareEmbedding(
   const total = width * model.layerCount;
   return {
     width,
-    table: weights.matrix("per_layer_token_embd.weight", model.vocabularySize, total),
-    projection: weights.matrix("per_layer_model_proj.weight", total, model.width),
-    norm: weights.vector("per_layer_proj_norm.weight", width),
+    table: weights.matrix(tableName, model.vocabularySize, total),
+    projection: weights.matrix(projectionName, total, model.width),
+    norm: weights.vector(normName, width),
   };
 }

@@ -12,7 +12,14 @@ import { ConfigReader } from "./config.ts";
 import { Decoder, type DecoderShape } from "./decoder.ts";
 import { declareFeedForward, feedForward, type FeedForward } from "./feed-forward.ts";
 import { declareMixture, mixture, readMixture, type Mixture } from "./mixture.ts";
-import { evenCache, scratchSlice, stateOf, type Pass } from "./model.ts";
+import {
+  evenCache,
+  layersOf,
+  scratchSlice,
+  stateOf,
+  type LayerMemory,
+  type Pass,
+} from "./model.ts";
 import { addBranch } from "./residual.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention, type SelfAttention } from "./self-attention.ts";
@@ -57,6 +64,7 @@ export class Lfm2 extends Decoder {
       shape,
       mixture: experts,
       cache: evenCache(caching.length, shape),
+      layerMemory: memoryOf(kvHeads),
       ropes: { frequencies: readRope(reader, { headWidth: shape.headWidth, pairs: "halves" }) },
       scratch: { mixed: 3 * width, convolved: width },
       states: Object.fromEntries(
@@ -98,7 +106,7 @@ export class Lfm2 extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass);
-    for (const { mixer, inner } of this.#layers) {
+    for (const [, { mixer, inner }] of layersOf(pass, this.#layers)) {
       if (mixer.kind === "convolution") this.#convolve(context, pass, mixer);
       else this.attend(context, pass, { ...mixer, rope: "frequencies" });
       if ("experts" in inner) mixture(context, pass, { layer: inner, epsilon });
@@ -133,6 +141,14 @@ export class Lfm2 extends Decoder {
 
 function pastOf(index: number): string {
   return `past of layer ${index}`;
+}
+
+/** Layers with heads have the caches in their order, the others a past. */
+function memoryOf(kvHeads: readonly number[]): LayerMemory[] {
+  let cacheCount = 0;
+  return kvHeads.map((count, i) =>
+    count > 0 ? { cache: cacheCount++, states: [] } : { cache: undefined, states: [pastOf(i)] },
+  );
 }
 
 /** `kvHeads` of each layer: none means that it is a convolution. */

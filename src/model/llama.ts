@@ -9,7 +9,7 @@ import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer, type MixtureLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
 import { declareMixture, mixture, readMixture } from "./mixture.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 import { tensorValues } from "./weights.ts";
@@ -43,7 +43,7 @@ export class Llama extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass);
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       this.attend(context, pass, { layer: layer.attention, cache: i, rope: "frequencies" });
       if ("mixture" in layer) mixture(context, pass, { layer: layer.mixture, epsilon });
       else feedForward(context, pass, { layer: layer.feedForward, epsilon });

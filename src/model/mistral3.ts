@@ -8,7 +8,7 @@ import type { Temperature } from "../kernels/rope-cache.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { originalContext, readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 import { tensorValues } from "./weights.ts";
@@ -39,7 +39,7 @@ export class Mistral3 extends Decoder {
     const { epsilon } = this.shape;
     const shared = { rope: "frequencies", temperature: this.#temperature };
     this.embed(context, pass);
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       this.attend(context, pass, { layer: layer.attention, cache: i, ...shared });
       feedForward(context, pass, { layer: layer.feedForward, epsilon });
     }

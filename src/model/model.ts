@@ -19,8 +19,27 @@ export interface LayerCache {
   readonly headWidth: number;
 }
 
+/** Neighbouring layers: from `first` to before `end`. */
+export interface LayerRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** What a layer has of what stays on the device from step to step. */
+export interface LayerMemory {
+  /** Of the caches, the one that it writes or reads. */
+  readonly cache: number | undefined;
+  /** Names of its states. */
+  readonly states: readonly string[];
+}
+
 /** The memory of one recorded pass. */
 export interface Pass {
+  /**
+   * What is recorded: with the first layer also the embedding, and with the last the head. Before
+   * others, the activations that they take up (`Model.carried`) are in their places.
+   */
+  readonly layers: LayerRange;
   /**
    * The most rows that a step of this program brings. Those of one sequence stand next to each
    * other, in order of position.
@@ -37,9 +56,9 @@ export interface Pass {
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   /** Scratch of composed operations, [rowCapacity, `Model.workspace`] floats or more. */
   readonly workspace: BufferSlice;
-  /** Per layer with a cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
-  readonly keyCaches: readonly BufferSlice[];
-  readonly valueCaches: readonly BufferSlice[];
+  /** By number of the cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
+  readonly keyCaches: readonly (BufferSlice | undefined)[];
+  readonly valueCaches: readonly (BufferSlice | undefined)[];
   /**
    * Recurrent state by name (`Model.states`), each [sequenceCapacity or more, its floats]. Nobody
    * clears it: a sequence whose row has position 0 begins without a past.
@@ -91,6 +110,12 @@ export interface Model {
   readonly cache: CacheShape;
   /** Bytes a sequence of what recurrent layers carry from row to row, by name. */
   readonly states: Readonly<Record<string, number>>;
+  /** By layer. */
+  readonly layerMemory: readonly LayerMemory[];
+  /** Names of the weights that embedding and head take, beside those of the layers. */
+  readonly ends: { readonly embedding: readonly string[]; readonly head: readonly string[] };
+  /** Names of the activations that a layer takes up from the one before. */
+  readonly carried: readonly string[];
   /** Bytes of weights that a step of one row reads: the floor of decoding. */
   readonly stepBytes: number;
   /** Of its attention layers, in no order: what attention needs room for. */
@@ -103,13 +128,18 @@ export interface Model {
   readonly tables: Readonly<Record<string, Uint8Array>>;
   /** Only if it was asked for, and the file has its layers. */
   readonly predictor?: Predictor | undefined;
-  /** Appends the whole forward pass to a program. */
+  /** Appends the forward pass, or the layers of it that the pass names, to a program. */
   record(context: KernelContext, pass: Pass): void;
 }
 
 /** Layers that all keep the same. */
 export function evenCache(layerCount: number, layer: LayerCache): CacheShape {
   return { layers: Array.from({ length: layerCount }, () => layer) };
+}
+
+/** The layers of a pass, each with its number. */
+export function layersOf<L>({ layers }: Pass, all: readonly L[]): (readonly [number, L])[] {
+  return all.slice(layers.first, layers.end).map((layer, i) => [layers.first + i, layer]);
 }
 
 /** The cache of the model's i-th layer that has one. */

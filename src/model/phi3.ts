@@ -9,7 +9,7 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { originalContext, readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 import { tensorValues } from "./weights.ts";
@@ -42,7 +42,7 @@ export class Phi3 extends Decoder {
     // By the context that may come and not by the one at hand: keys in the cache stay as they are.
     const rope = pass.contextTokens > this.#originalContext ? "long" : "short";
     this.embed(context, pass);
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       this.attend(context, pass, { layer: layer.attention, cache: i, rope });
       feedForward(context, pass, { layer: layer.feedForward, epsilon });
     }

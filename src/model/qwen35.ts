@@ -28,10 +28,12 @@ import {
   cachesOf,
   counterOf,
   evenCache,
+  layersOf,
   scratchOf,
   stateOf,
   tableOf,
   type CacheShape,
+  type LayerMemory,
   type Model,
   type ModelOptions,
   type Pass,
@@ -72,6 +74,9 @@ export class Qwen35 implements Model {
   readonly weights: Weights;
   readonly cache: CacheShape;
   readonly states: Readonly<Record<string, number>>;
+  readonly layerMemory: readonly LayerMemory[];
+  readonly ends: Model["ends"];
+  readonly carried: readonly string[] = ["x"];
   readonly attentions: readonly AttentionShape[];
   readonly stepBytes: number;
   readonly scratch: Readonly<Record<Scratch, number>>;
@@ -125,6 +130,12 @@ export class Qwen35 implements Model {
     this.stepBytes =
       weights.activeByteSize(expertsUsed) -
       (head === "output.weight" ? weights.byteSizeOf("token_embd.weight") : 0);
+    this.ends = { embedding: [this.#embedding.name], head: [this.#outputNorm.name, head] };
+    this.layerMemory = this.#layers.map(({ mixer }) =>
+      mixer.kind === "attention"
+        ? { cache: mixer.cacheIndex, states: [] }
+        : { cache: undefined, states: [mixer.past, mixer.memory] },
+    );
     this.cache = evenCache(cacheCount, { kvHeads, headWidth });
     this.states = statesOf(this.#layers, this.#shape);
     const attentionShape = { heads, kvHeads, headWidth };
@@ -143,15 +154,19 @@ export class Qwen35 implements Model {
   }
 
   record(context: KernelContext, pass: Pass): void {
-    const { step, rowCapacity } = pass;
+    const { layers, step, rowCapacity } = pass;
     const { epsilon } = this.#shape;
     const s = scratchOf(pass, this.scratch);
-    embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
-    for (const { mixerNorm, mixer, feedForwardNorm, feedForward } of this.#layers) {
+    if (layers.first === 0) {
+      embed(context, { table: this.#embedding, x: s.x, step, latest: pass.latest, rowCapacity });
+    }
+    for (const [, layer] of layersOf(pass, this.#layers)) {
+      const { mixerNorm, mixer, feedForwardNorm, feedForward } = layer;
       if (mixer.kind === "attention") this.#attend(context, pass, mixerNorm, mixer);
       else this.#recall(context, pass, mixerNorm, mixer);
       this.#feedForward(context, pass, feedForwardNorm, feedForward);
     }
+    if (layers.end < this.#layers.length) return;
     hiddenStates(context, pass, { x: s.x, norm: this.#outputNorm, epsilon });
     this.#readOut(context, pass, this.#outputNorm, this.#output);
   }

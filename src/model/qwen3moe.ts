@@ -7,7 +7,7 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, readMixtureDecoderShape, type MixtureLayer } from "./decoder.ts";
 import { declareMixture, mixture, requireMixture } from "./mixture.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 
@@ -30,7 +30,7 @@ export class Qwen3moe extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass);
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       this.attend(context, pass, { layer: layer.attention, cache: i, rope: "frequencies" });
       mixture(context, pass, { layer: layer.mixture, epsilon });
     }

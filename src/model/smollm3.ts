@@ -7,7 +7,7 @@ import type { KernelContext } from "../kernels/kernel.ts";
 import { ConfigReader } from "./config.ts";
 import { Decoder, readDecoderShape, type DecoderLayer } from "./decoder.ts";
 import { declareFeedForward, feedForward } from "./feed-forward.ts";
-import type { Pass } from "./model.ts";
+import { layersOf, type Pass } from "./model.ts";
 import { readRope } from "./rope.ts";
 import { declareSelfAttention } from "./self-attention.ts";
 
@@ -32,7 +32,7 @@ export class Smollm3 extends Decoder {
   record(context: KernelContext, pass: Pass): void {
     const { epsilon } = this.shape;
     this.embed(context, pass);
-    for (const [i, layer] of this.#layers.entries()) {
+    for (const [i, layer] of layersOf(pass, this.#layers)) {
       const rope = (i + 1) % ropelessPeriod === 0 ? undefined : "frequencies";
       this.attend(context, pass, { layer: layer.attention, cache: i, rope });
       feedForward(context, pass, { layer: layer.feedForward, epsilon });

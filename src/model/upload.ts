@@ -4,6 +4,7 @@
  * memory stays at the size of the ring.
  */
 import { availableParallelism } from "node:os";
+import type { GgufFile } from "../gguf/file.ts";
 import { repack, repackBlockStep } from "../kernels/repack.ts";
 import { dequantize } from "../tensor/dequantize.ts";
 import { blockFormats } from "../tensor/dtype.ts";
@@ -12,7 +13,7 @@ import { DeviceBuffer, hostBytes, subslice, type BufferSlice } from "../vulkan/b
 import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup } from "../vulkan/memory.ts";
 import { Program } from "../vulkan/program.ts";
-import { weightPieces, type DeclaredWeight, type Weights } from "./weights.ts";
+import { weightPieces, type DeclaredWeight } from "./weights.ts";
 
 /** Large enough for full disk and bus speed, small enough to overlap well. */
 const stagingBytes = 16 << 20;
@@ -31,25 +32,25 @@ interface Part {
   readonly blockCount: number;
 }
 
-/** Allocates device memory for all declared weights, fills it, and hands each its place. */
+/** Allocates device memory for weights of a file, fills it, and hands each its place. */
 export async function uploadWeights(
   gpu: Gpu,
-  weights: Weights,
+  file: GgufFile,
+  declared: readonly DeclaredWeight[],
   onProgress: (progress: UploadProgress) => void = () => {},
 ): Promise<MemoryGroup> {
-  const declared = weights.declared();
   const group = new MemoryGroup(gpu.device, "device", weightPieces(declared), "the weights");
   try {
     const parts = declared.flatMap((weight, i) => {
       const target = group.slices[i];
       return target === undefined ? [] : partsOf(weight, target);
     });
-    const totalBytes = declared.reduce((sum, { tensor }) => sum + (tensor.sizeBytes ?? 0), 0);
+    const totalBytes = fileBytesOf(declared);
     const queue = parts.values();
     let doneBytes = 0;
     const slotCount = Math.max(1, Math.min(stagingCountMax, availableParallelism(), parts.length));
     const runSlot = async () => {
-      const slot = new Slot(gpu, weights);
+      const slot = new Slot(gpu, file);
       try {
         for (const part of queue) {
           // In one expression the sum would be read before the wait, and others' parts be lost.
@@ -74,6 +75,11 @@ export async function uploadWeights(
   }
 }
 
+/** What there is to read. */
+export function fileBytesOf(declared: readonly DeclaredWeight[]): number {
+  return declared.reduce((sum, { tensor }) => sum + (tensor.sizeBytes ?? 0), 0);
+}
+
 function partsOf(weight: DeclaredWeight, target: BufferSlice): Part[] {
   const { blockBytes, blockValues } = blockFormats[weight.dtype];
   const total = weight.tensor.valueCount / blockValues;
@@ -89,15 +95,15 @@ function partsOf(weight: DeclaredWeight, target: BufferSlice): Part[] {
 /** One staging buffer with the program that empties it. */
 class Slot {
   readonly #gpu: Gpu;
-  readonly #weights: Weights;
+  readonly #file: GgufFile;
   readonly #buffer: DeviceBuffer;
   readonly #program: Program;
   #submission = 0;
   #fresh = true;
 
-  constructor(gpu: Gpu, weights: Weights) {
+  constructor(gpu: Gpu, file: GgufFile) {
     this.#gpu = gpu;
-    this.#weights = weights;
+    this.#file = file;
     // Dequantized vectors take up to twice the bytes of the file; they are small.
     this.#buffer = new DeviceBuffer(gpu.device, stagingBytes, "upload", "staging");
     this.#program = new Program(gpu.device, gpu.pipelines, "upload");
@@ -111,7 +117,7 @@ class Slot {
     this.#gpu.timeline.wait(this.#submission);
     const source = subslice(this.#buffer.slice(), 0, byteSize);
     const offset = tensor.offsetBytes + firstBlock * blockBytes;
-    await this.#weights.file.readInto(hostBytes(source), tensor.fileIndex, offset);
+    await this.#file.readInto(hostBytes(source), tensor.fileIndex, offset);
     const program = this.#fresh ? this.#program : this.#program.reset();
     this.#fresh = false;
     if (kind === "matrix") {

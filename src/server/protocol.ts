@@ -14,6 +14,8 @@ export interface ModelOptions {
   /** A GGUF file; the model inside zinc if there is none. */
   readonly path: string | undefined;
   readonly device: string | undefined;
+  readonly devices?: readonly string[] | undefined;
+  readonly deviceMemory?: readonly number[] | undefined;
   readonly contextTokens: number | undefined;
   readonly contextTokensMax?: number | undefined;
   /** Texts that are made side by side at most. */

@@ -10,16 +10,9 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, contextTokensMax, parallel } = options;
-  const { deterministic, drafts, template } = options;
+  const { path, ...wishes } = options;
   const model = await load(path, {
-    device,
-    contextTokens,
-    contextTokensMax,
-    parallel,
-    deterministic,
-    drafts,
-    template,
+    ...wishes,
     onWarning: (message) => tell({ type: "warning", message }),
     onProgress: (progress) => tell({ type: "progress", ...progress }),
   });
@@ -40,7 +33,7 @@ async function loadModel(
       trainedContextTokens: config.contextLength,
       vocabularySize: config.vocabularySize,
       width: config.width,
-      deviceName: engine.gpu.device.capabilities.name,
+      deviceName: engine.gpus.map(({ device }) => device.capabilities.name).join(" + "),
       deviceBytes: engine.deviceBytes,
       deviceBudgetBytes: engine.plan.freeBytes,
       cacheTokens: engine.plan.cacheTokens,

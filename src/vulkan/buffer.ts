@@ -90,7 +90,7 @@ export class DeviceBuffer {
       size: byteSize,
       usage: TRANSFER_SRC | TRANSFER_DST | STORAGE_BUFFER | SHADER_DEVICE_ADDRESS | INDIRECT_BUFFER,
     });
-    const about = `${formatBytes(byteSize)} for ${label}`;
+    const about = `${formatBytes(byteSize)} for ${label} on ${device.capabilities.name}`;
     const handle = arena.out();
     check("vkCreateBuffer", vk.vkCreateBuffer(device.handle, info, null, handle.address), about);
     this.handle = handle.u64();

@@ -8,7 +8,7 @@ import {
   type DeviceFunctions,
   type ExecutableFunctions,
 } from "./library.ts";
-import { check } from "./result.ts";
+import { check, Result } from "./result.ts";
 import {
   VkDeviceCreateInfo,
   VkPhysicalDeviceCooperativeMatrixFeaturesKHR,
@@ -105,8 +105,10 @@ export class Device {
     }));
   }
 
+  /** On a device that is lost nothing runs any more, and all may be freed. */
   waitIdle(): void {
-    check("vkDeviceWaitIdle", this.vk.vkDeviceWaitIdle(this.handle));
+    const result = this.vk.vkDeviceWaitIdle(this.handle);
+    if (result !== Result.ERROR_DEVICE_LOST) check("vkDeviceWaitIdle", result);
   }
 
   /** Everything created on the device must be destroyed before. */

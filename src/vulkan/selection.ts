@@ -45,11 +45,16 @@ export function judgeDevices(devices: readonly Candidate[]): Verdict[] {
 
 /**
  * The device to run on. `wish` is an index or a part of a name (any case); without one, the best
- * kind wins and within a kind the larger memory. Throws a "device" error that lists what there is.
+ * kind wins and within a kind the larger memory. Throws a "device" error that lists what there is;
+ * it calls the wish what the user did.
  */
-export function chooseDevice<T extends Candidate>(devices: readonly T[], wish?: string): T {
+export function chooseDevice<T extends Candidate>(
+  devices: readonly T[],
+  wish?: string,
+  called = `--device ${wish}`,
+): T {
   const verdicts = judgeDevices(devices);
-  if (wish !== undefined) return wishedDevice(devices, verdicts, wish);
+  if (wish !== undefined) return wishedDevice(devices, verdicts, wish, called);
   const candidates = devices.filter((_, i) => {
     const verdict = verdicts[i];
     return verdict?.usable === true && verdict.reason === undefined;
@@ -71,6 +76,7 @@ function wishedDevice<T extends Candidate>(
   devices: readonly T[],
   verdicts: readonly Verdict[],
   wish: string,
+  called: string,
 ): T {
   // "7900" is a part of a name.
   const byIndex = /^\d{1,2}$/.test(wish);
@@ -84,7 +90,7 @@ function wishedDevice<T extends Candidate>(
   if (device === undefined) {
     throw new UserError(
       "device",
-      `no device matches --device ${wish}`,
+      `no device matches ${called}`,
       `there are: ${describe(devices, verdicts)}`,
     );
   }

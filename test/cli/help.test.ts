@@ -106,6 +106,8 @@ test("the help of run, up to its flags", async () => {
                   --deterministic    results that do not depend on how work is batched
           --draft=<ngram|mtp|off>    guess tokens and verify several at once (default ngram on GPUs)
             -d, --device=<device>    number or part of a name, from zinc devices (default the best)
+                 --devices=<list>    spread the layers over these, as 0,1 (default one device)
+           --device-memory=<list>    to take of each at most, as 24GB,12GB (default what is free)
                         --profile    time every kernel of the last step
                            --json    print one JSON object instead of text
                       -q, --quiet    nothing on stderr but errors

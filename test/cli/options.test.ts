@@ -1,6 +1,16 @@
 /** How arguments and variables become values: every kind of flag, and every way to get it wrong. */
 import { describe, expect, test } from "bun:test";
-import { integer, integers, number, oneOf, text, texts, toggle } from "../../src/cli/flag.ts";
+import {
+  integer,
+  integers,
+  number,
+  oneOf,
+  sizes,
+  text,
+  texts,
+  toggle,
+  words,
+} from "../../src/cli/flag.ts";
 import { parseOptions, spelling, variableName } from "../../src/cli/options.ts";
 import { UserError } from "../../src/errors.ts";
 
@@ -11,6 +21,8 @@ const flags = {
   topP: number("p", "", { above: 0, max: 1 }),
   presencePenalty: number("x", "", { min: -100, max: 100 }),
   tokens: integers("ids", ""),
+  devices: words("list", ""),
+  memory: sizes("list", ""),
   stop: texts("text", ""),
   color: oneOf(["auto", "always", "never"], ""),
   json: toggle(""),
@@ -57,6 +69,8 @@ describe("spellings", () => {
     ["--temp +0", { temp: 0 }],
     ["--top-p 1", { topP: 1 }],
     ["--tokens 1,2,3", { tokens: [1, 2, 3] }],
+    ["--devices 0,radeon", { devices: ["0", "radeon"] }],
+    ["--memory 24GB,1.5g,500MB", { memory: [24e9, 1.5e9, 5e8] }],
     ["--tokens 0", { tokens: [0] }],
     ["--color never", { color: "never" }],
     ["--json", { json: true }],
@@ -144,6 +158,9 @@ describe("refusals", () => {
     ["--temp 0,5", "--temp 0,5: must be a number; see zinc run --help"],
     ["--top-p 2", "--top-p 2: must be above 0 and up to 1; see zinc run --help"],
     ["--top-p 0", "--top-p 0: must be above 0 and up to 1; see zinc run --help"],
+    ["--devices 0,", "--devices 0,: must be names with commas between; see zinc run --help"],
+    ["--memory 24", "--memory 24: must be sizes like 24GB or 500MB; see zinc run --help"],
+    ["--memory 2GiB", "--memory 2GiB: must be sizes like 24GB or 500MB; see zinc run --help"],
     [
       "--tokens 1,,2",
       "--tokens 1,,2: must be whole numbers with commas between; see zinc run --help",

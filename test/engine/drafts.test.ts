@@ -1,6 +1,7 @@
 /**
  * Drafts change when tokens are made, and never which: greedy and seeded texts with them are those
- * without, to the byte. On the model inside zinc, and on the hybrid of ../shared where that is.
+ * without, to the byte. On the model inside zinc, and on the hybrid of ../shared where that is, on
+ * one device and spread over two parts.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync } from "node:fs";
@@ -20,8 +21,10 @@ setDefaultTimeout(600_000);
 
 const hybridPath = join(import.meta.dir, "../../../shared/models/spark-qwen35-Q8_0.gguf");
 const families = [
-  ["attention alone", undefined],
-  ["a hybrid", hybridPath],
+  ["attention alone", undefined, 1],
+  ["a hybrid", hybridPath, 1],
+  ["attention alone over two devices", undefined, 2],
+  ["a hybrid over two devices", hybridPath, 2],
 ] as const;
 
 /** Tries every draft that there is room for in a step of four rows. */
@@ -82,7 +85,7 @@ function knowing(promptLength: number, answer: readonly number[], right: number)
   };
 }
 
-describe.each(families)("with %s", (_name, path) => {
+describe.each(families)("with %s", (_name, path, deviceCount) => {
   const missing = noGpu ?? (path === undefined || existsSync(path) ? undefined : "no ../shared");
 
   describe.skipIf(missing !== undefined)("a text with drafts", () => {
@@ -92,7 +95,8 @@ describe.each(families)("with %s", (_name, path) => {
     beforeAll(async () => {
       const file = await openModelFile(path);
       repeating = openTokenizer(file)?.encode(echo, { special: true }) ?? [];
-      engine = await Engine.load(testGpu(), describeModel(file), {
+      const gpus = Array.from({ length: deviceCount }, () => testGpu());
+      engine = await Engine.loadOver(gpus, () => describeModel(file), {
         ...{ parallel: 3, contextTokens: 256, deterministic: true },
         ...{ drafts: "ngram", draftJudge: eager },
       });
@@ -157,7 +161,9 @@ describe.each(families)("with %s", (_name, path) => {
         ),
       );
       expect(drafted.map(({ tokens }) => tokens)).toEqual(plain.map(({ tokens }) => tokens));
-      expect(drafted.reduce((sum, { accepted }) => sum + accepted, 0)).toBeGreaterThan(10);
+      // Where texts take turns on several devices, those alone are guessed for.
+      const accepted = drafted.reduce((sum, made) => sum + made.accepted, 0);
+      if (deviceCount === 1) expect(accepted).toBeGreaterThan(10);
     });
 
     test("is asked for no drafts where the host chooses the tokens", async () => {

@@ -128,3 +128,12 @@ test.skipIf(noGpu !== undefined)("needs a file with such layers", async () => {
   const loading = Engine.load(testGpu(), model, { drafts: "mtp" });
   await expect(loading).rejects.toThrow("has no layers that guess further tokens (mtp)");
 });
+
+test.skipIf(noGpu !== undefined)("needs one device", async () => {
+  const bytes = tinyQwen35({ architecture: "qwen35", extra: 1 }).forge();
+  const describeOne = () => describeModel(openGgufBytes("tiny.gguf", bytes), { predicts: true });
+  const loading = Engine.loadOver([testGpu(), testGpu()], describeOne, { drafts: "mtp" });
+  await expect(loading).rejects.toThrow(
+    "layers that guess further tokens (mtp) run on one device, and 2 are named",
+  );
+});

@@ -176,7 +176,11 @@ describe("a wish beyond the model", () => {
 
 describe("several texts side by side", () => {
   const device = deviceWith(8e9);
-  const recurrent = { ...model, states: { memory: 100 * mebibyte } } as unknown as Model;
+  const recurrent = {
+    ...model,
+    states: { memory: 100 * mebibyte },
+    layerMemory: model.layerMemory.map((layer, i) => ({ ...layer, states: i ? [] : ["memory"] })),
+  } as unknown as Model;
 
   test("share a cache with a moderate context for each, where there is room", () => {
     const tokensFor = (parallel: number) => planMemory(device, model, { parallel }).cacheTokens;
@@ -214,6 +218,90 @@ describe("several texts side by side", () => {
     expect([plan.sequenceCapacity, plan.checkpointCapacity]).toEqual([8, 0]);
     const one = planMemory(deviceWith(900 * mebibyte), recurrent, { parallel: 32 });
     expect([one.sequenceCapacity, one.checkpointCapacity]).toEqual([1, 0]);
+  });
+});
+
+describe("over several devices", () => {
+  /** Each with its number, and this much free behind the margin. */
+  const devicesWith = (...free: readonly number[]) =>
+    free.map((bytes, index) => ({
+      ...deviceWith(margin + bytes, fakeDevice({ name: `GPU ${index}` })),
+      physical: { index },
+    })) as unknown as Device[];
+  const layersOf = ({ stages }: ReturnType<typeof planMemory>) =>
+    stages.map(({ deviceName, layers }) => `${deviceName}: ${layers.first} to ${layers.end}`);
+  const deep = tinyModel({ layers: 8 });
+
+  test("the layers are split by what is free", () => {
+    const even = planMemory(devicesWith(1e9, 1e9), deep);
+    expect(layersOf(even)).toEqual(["GPU 0: 0 to 4", "GPU 1: 4 to 8"]);
+    const uneven = planMemory(devicesWith(6e6, 4e6), deep);
+    expect(layersOf(uneven)).toEqual(["GPU 0: 0 to 6", "GPU 1: 6 to 8"]);
+  });
+
+  test("the parts add up to the whole, and the logits are those of the last", () => {
+    const alone = planMemory(deviceWith(8e9), deep);
+    const { stages, ...plan } = planMemory(devicesWith(1e9, 1e9), deep);
+    expect(plan).toMatchObject({ contextTokens: 4096, cacheBytes: alone.cacheBytes });
+    const total = (of: (stage: (typeof stages)[number]) => number) =>
+      stages.reduce((sum, stage) => sum + of(stage), 0);
+    expect(total((stage) => stage.cacheBytes)).toBe(plan.cacheBytes);
+    expect(total((stage) => stage.weightBytes)).toBe(plan.weightBytes);
+    expect(total((stage) => stage.totalBytes)).toBe(plan.totalBytes);
+    const [first, last] = stages;
+    expect(last?.activationBytes).toBe(alone.activationBytes);
+    expect(first?.activationBytes).toBeLessThan(alone.activationBytes);
+  });
+
+  test("the context is what fits the one with the least room for its part", () => {
+    const [first, last] = planMemory(devicesWith(1e9, 1e9), deep).stages;
+    const roomFor = (tokens: number, stage = first) =>
+      (stage?.weightBytes ?? 0) + (stage?.activationBytes ?? 0) + tokens * 4 * (perToken / 2);
+    const devices = devicesWith(roomFor(1000), roomFor(1020, last));
+    const plan = planMemory(devices, deep);
+    expect(plan.contextTokens).toBe(992);
+    expect(layersOf(plan)).toEqual(["GPU 0: 0 to 4", "GPU 1: 4 to 8"]);
+    const refusal = refusalOf(() => planMemory(devices, deep, { contextTokens: 4096 }));
+    expect(refusal).toMatch(
+      /^memory: tiny needs .+ for layers 0–3 \(.+, 2\.10 MB for 4096 tokens\) /,
+    );
+    expect(refusal).toMatch(/ and GPU 0 \(1 of 2\) has .+ free; shorten the context with -c 992$/);
+  });
+
+  test("one that is named twice has its memory halved", () => {
+    const [device] = devicesWith(1e9);
+    if (device === undefined) throw new Error("a device is expected");
+    const { stages } = planMemory([device, device], deep);
+    expect(stages.map(({ freeBytes }) => freeBytes)).toEqual([5e8, 5e8]);
+  });
+
+  test("no more is taken of each than is allowed", () => {
+    const freeOf = (memoryBytes: readonly number[]) =>
+      planMemory(devicesWith(1e9, 1e9), deep, { memoryBytes }).stages.map(
+        (stage) => stage.freeBytes,
+      );
+    expect(freeOf([2e8])).toEqual([2e8, 2e8]);
+    expect(freeOf([2e8, 7e9])).toEqual([2e8, 1e9]);
+    expect(refusalOf(() => freeOf([1e8, 1e8, 1e8]))).toBe(
+      "usage: the memory of 3 devices is given and there are 2; " +
+        "give one size for all, or one for each",
+    );
+  });
+
+  test("one with too little is named, with the advice to leave it out", () => {
+    const refusal = refusalOf(() => planMemory(devicesWith(1e9, 1000), deep));
+    expect(refusal).toMatch(
+      /^memory: the smallest part of tiny for GPU 1 \(2 of 2\) needs .+, and /,
+    );
+    expect(refusal).toEndWith(
+      " it has 1.00 kB free; leave it out of --devices, or close programs that use it",
+    );
+  });
+
+  test("there are no more parts than layers", () => {
+    expect(refusalOf(() => planMemory(devicesWith(1e9, 1e9, 1e9), model))).toBe(
+      "usage: tiny can be cut into 2 parts and 3 devices are named; name fewer with --devices",
+    );
   });
 });
 

@@ -120,6 +120,36 @@ describe("a step", () => {
   });
 });
 
+describe("steps that are under way together and wait for ids", () => {
+  const several = { pipelined: false, stepsInFlight: 2 };
+
+  test("have chunks of a prompt, but no row behind a token that is not known", () => {
+    const bench = new Bench(several);
+    bench.submit({ prompt: prompt(100) });
+    const plans = [bench.plan(), bench.plan(), bench.plan()];
+    expect(plans).toEqual(["0: 0+64", "0: 64+36 →", "nothing"]);
+    bench.complete();
+    expect(bench.plan()).toBe("nothing");
+    bench.complete();
+    expect([bench.plan(), bench.plan()]).toEqual(["0: 100+1 →", "nothing"]);
+  });
+
+  test("share the texts that decode, and each text keeps its turn", () => {
+    const bench = new Bench(several);
+    for (let i = 0; i < 3; i++) bench.submit({ prompt: prompt(10, i) });
+    expect(bench.step()).toBe("0: 0+10 →, 1: 0+10 →, 2: 0+10 →");
+    expect([bench.plan(), bench.plan(), bench.plan()]).toEqual([
+      "0: 10+1 →, 1: 10+1 →",
+      "2: 10+1 →",
+      "nothing",
+    ]);
+    bench.complete();
+    expect([bench.plan(), bench.plan()]).toEqual(["0: 11+1 →, 1: 11+1 →", "nothing"]);
+    bench.complete();
+    expect([bench.plan(), bench.plan()]).toEqual(["2: 11+1 →", "nothing"]);
+  });
+});
+
 describe("a text", () => {
   test("ends at the context", () => {
     const bench = new Bench({ contextTokens: 64 });

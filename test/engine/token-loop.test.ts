@@ -32,6 +32,7 @@ function started(run: (step: number) => void = () => {}, canSample = false) {
     land() {
       landed.count++;
     },
+    reset() {},
     tokensOf: (outputs: number) => new Uint32Array(outputs),
     logitsOf: (outputs: number) => new Float32Array(outputs * vocabularySize),
   };

@@ -111,6 +111,7 @@ function passOf(model: Model, rows: Rows): Pass {
   const layerCount = model.cache.layers.length;
   return {
     ...rows,
+    layers: { first: 0, end: model.config.layerCount },
     sequenceCapacity: 1,
     contextTokens,
     step: room(stepOf(rowCapacity)),

@@ -60,3 +60,20 @@ describe.skipIf(noGpu !== undefined)("a second device", () => {
 test.skipIf(noGpu !== undefined || !validationRequested)("the validation layer is there", () => {
   expect(testGpu().instance.layers()).toContain(validationLayer);
 });
+
+describe.skipIf(noGpu !== undefined)("waiting until a device is idle", () => {
+  /** The test device, as if its driver answered so. */
+  const answering = (result: number): Device => {
+    const { device } = testGpu();
+    const vk = { ...device.vk, vkDeviceWaitIdle: () => result };
+    return Object.create(device, { vk: { value: vk } }) as Device;
+  };
+
+  test("ends at once if it is lost, so that all can be freed", () => {
+    expect(answering(-4).waitIdle()).toBeUndefined();
+  });
+
+  test("fails for any other reason", () => {
+    expect(() => answering(-1).waitIdle()).toThrow("vkDeviceWaitIdle: the system's memory is full");
+  });
+});

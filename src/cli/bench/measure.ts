@@ -58,26 +58,36 @@ export class Measurement implements Disposable {
     return { tokens, tokS: median(speeds) };
   }
 
-  /** Texts with `depth` tokens each in the cache, which all make a token in every step. */
+  /**
+   * Texts with `depth` tokens each in the cache, which all make a token in every step. Several
+   * devices share them: each step then has some of the texts.
+   */
   async decode(depth: number, streams: number) {
     const { model, plan } = this.#engine;
     const { steps: count, readBytesPerSecond } = this.#options;
     const label = `decode at depth ${depth}, ${texts(streams)}`;
     const runs = await this.#repeat(label, () => this.#decodeOnce(depth, streams));
-    const seconds = median(runs.map(({ ms }) => ms)) / 1000;
     const perStep = (of: (step: StepStats) => number) =>
-      median(runs.map(({ steps }) => steps.reduce((sum, step) => sum + of(step), 0) / count));
+      median(
+        runs.map(({ steps }) => steps.reduce((sum, step) => sum + of(step), 0) / steps.length),
+      );
+    const stepsPerSecond = median(runs.map(({ ms, steps }) => (steps.length / ms) * 1000));
+    const rowsPerStep = perStep(({ rows }) => rows);
     // The weights once, whatever the number of texts: of mixtures the experts of one row, which is
     // the least that can be.
     const bytesPerStep =
       model.stepBytes +
-      streams *
-        (plan.stateBytesPerSequence + Math.round((depth + count / 2) * plan.cacheBytesPerToken));
-    const share = ((count / seconds) * bytesPerStep) / readBytesPerSecond;
+      Math.round(
+        rowsPerStep *
+          (plan.stateBytesPerSequence + Math.round((depth + count / 2) * plan.cacheBytesPerToken)),
+      );
+    // Devices that have a step each read at once.
+    const readers = Math.min(streams, plan.stages.length);
+    const share = (stepsPerSecond * bytesPerStep) / (readers * readBytesPerSecond);
     return {
       depth,
       streams,
-      tokS: (streams * count) / seconds,
+      tokS: median(runs.map(({ ms, rows }) => (rows / ms) * 1000)),
       submitsPerStep: perStep(({ submits }) => submits),
       dispatchesPerStep: perStep(({ dispatches }) => dispatches),
       barriersPerStep: perStep(({ barriers }) => barriers),
@@ -115,21 +125,25 @@ export class Measurement implements Disposable {
   }
 
   /** The steps that count: from the first one behind that in which the last text has begun. */
-  async #decodeOnce(depth: number, streams: number): Promise<{ ms: number; steps: StepStats[] }> {
+  async #decodeOnce(depth: number, streams: number) {
     const prompts = Array.from({ length: streams }, () => this.#tokens(Math.max(depth, 1)));
     // Prompts go into the cache first, so that then all texts begin with the same step.
     if (depth > 0) await Promise.all(prompts.map((prompt) => this.#ask(prompt, 1)));
     const { steps: count } = this.#options;
     const enough = new AbortController();
     const steps: StepStats[] = [];
-    let begun = 0;
+    let [begun, rows] = [0, 0];
     let [started, ended] = [0, 0];
     this.#engine.onStep = (stats) => {
       if (begun < streams) return;
       ended = performance.now();
-      if (started === 0) started = ended;
-      else steps.push({ ...stats });
-      if (steps.length === count) enough.abort();
+      if (started === 0) {
+        started = ended;
+        return;
+      }
+      steps.push({ ...stats });
+      rows += stats.rows;
+      if (rows >= count * streams) enough.abort();
     };
     const onPrefill = () => {
       begun++;
@@ -138,11 +152,12 @@ export class Measurement implements Disposable {
     const maxTokens = count + startSteps(depth, streams);
     await Promise.all(prompts.map((prompt) => this.#ask(prompt, maxTokens, { signal, onPrefill })));
     this.#engine.onStep = undefined;
+    const areWhole = steps.every((step) => step.rows === streams);
     invariant(
-      steps.length === count && steps.every(({ rows }) => rows === streams),
+      rows >= count * streams && (areWhole || this.#engine.plan.stages.length > 1),
       `${steps.length} steps of ${texts(streams)}`,
     );
-    return { ms: ended - started, steps };
+    return { ms: ended - started, steps, rows };
   }
 
   async #ask(

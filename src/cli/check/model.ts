@@ -1,6 +1,7 @@
-/** A model file: can zinc run it, does it fit this device, and how long may texts be. */
+/** A model file: can zinc run it, does it fit its devices, and how long may texts be. */
 import { resolveTemplate } from "../../chat/prompt.ts";
-import { planMemory } from "../../engine/plan.ts";
+import { planMemory, type MemoryPlan, type StagePlan } from "../../engine/plan.ts";
+import { layersText } from "../../engine/shortage.ts";
 import { UserError } from "../../errors.ts";
 import type { GgufFile } from "../../gguf/file.ts";
 import { openModelFile, openTokenizer } from "../../index.ts";
@@ -15,12 +16,15 @@ export interface ModelFacts {
   readonly architecture: string;
   readonly weightBytes: number;
   readonly contextTokens: number;
+  /** What each device gets, in the order of the layers. */
+  readonly stages: readonly StagePlan[];
 }
 
 /** All checks of a file; the facts are null if it cannot be run. */
 export async function checkModel(
   path: string | undefined,
-  gpu: Gpu | undefined,
+  gpus: readonly Gpu[],
+  memoryBytes?: readonly number[],
 ): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
   const results: CheckResult[] = [];
   try {
@@ -30,8 +34,9 @@ export async function checkModel(
     const { name, architecture } = model.config;
     model.weights.declared();
     results.unshift(ok("model", `${name} (${architecture}), ${formatBytes(file.sizeBytes)}`));
-    if (gpu === undefined) return { results, facts: null };
-    const plan = planMemory(gpu.device, model);
+    if (gpus.length === 0) return { results, facts: null };
+    const devices = gpus.map(({ device }) => device);
+    const plan = planMemory(devices, model, { memoryBytes });
     results.push(
       ok(
         "fit",
@@ -39,14 +44,33 @@ export async function checkModel(
           `${plan.contextTokens} of ${model.config.contextLength} tokens ` +
           `(${formatBytes(plan.cacheBytes)})`,
       ),
+      ...describeStages(plan),
     );
-    const { weightBytes, contextTokens } = plan;
-    return { results, facts: { name, architecture, weightBytes, contextTokens } };
+    const { weightBytes, contextTokens, stages } = plan;
+    return { results, facts: { name, architecture, weightBytes, contextTokens, stages } };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    results.push(failure(error.kind === "memory" ? "fit" : "model", error.text));
+    results.push(failure(error.kind === "model" ? "model" : "fit", error.text));
     return { results, facts: null };
   }
+}
+
+/** A line for each of several devices. */
+function describeStages({ stages }: MemoryPlan): CheckResult[] {
+  if (stages.length === 1) return [];
+  return stages.map(({ deviceName, layers, ...bytes }) => {
+    const parts = [
+      `${formatBytes(bytes.weightBytes)} of weights`,
+      `${formatBytes(bytes.cacheBytes)} of cache`,
+      ...(bytes.stateBytes > 0 ? [`${formatBytes(bytes.stateBytes)} of recurrent state`] : []),
+      `${formatBytes(bytes.activationBytes)} of activations`,
+    ];
+    return ok(
+      layersText(layers),
+      `on ${deviceName}: ${parts.join(", ")}; ${formatBytes(bytes.totalBytes)} of the ` +
+        `${formatBytes(bytes.freeBytes)} that are free`,
+    );
+  });
 }
 
 function checkText(file: GgufFile): CheckResult[] {

@@ -44,9 +44,10 @@ export function readGemma4(reader: ConfigReader): Gemma4Config {
   return { layers, cacheCount, embeddingWidth, experts };
 }
 
-/** The layer whose cache a layer reads: the last of its kind that has one. They end with both. */
-export function lenderOf(window: number | undefined, cacheCount: number): number {
-  return cacheCount - (window === undefined ? 1 : 2);
+/** The cache that a layer writes, or reads: then it is that of the last of its kind with one. */
+export function cacheOf(index: number, window: number | undefined, cacheCount: number): number {
+  // Those that have one end with both kinds.
+  return index < cacheCount ? index : cacheCount - (window === undefined ? 1 : 2);
 }
 
 function checkLenders(
@@ -55,7 +56,7 @@ function checkLenders(
   cacheCount: number,
 ): void {
   for (const [i, { shape, window }] of layers.entries()) {
-    const lender = i < cacheCount ? layers[i] : layers[lenderOf(window, cacheCount)];
+    const lender = layers[cacheOf(i, window, cacheCount)];
     const fits =
       shape.heads % shape.kvHeads === 0 &&
       shape.headWidth % 8 === 0 &&
