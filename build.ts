@@ -235,7 +235,9 @@ async function compileBinary(output: string, target?: string): Promise<string> {
   mkdirSync(join(root, "dist"), { recursive: true });
   const result = await Bun.build({
     // A Worker's file is found in the executable only if it is an entry of its own.
-    entrypoints: [join(root, "src/cli.ts"), join(root, "src/server/worker.ts")],
+    entrypoints: ["cli.ts", "server/worker.ts", "server/grammar-worker.ts"].map((file) =>
+      join(root, "src", file),
+    ),
     minify: { whitespace: true, syntax: true, identifiers: false },
     define: { "process.env.ZINC_BUILD": JSON.stringify(buildName()) },
     compile: {

@@ -29,7 +29,7 @@ import {
 } from "./chat/prompt.ts";
 import { answerMask } from "./chat/shape/answer-mask.ts";
 import type { AnswerFormat } from "./chat/shape/answer-shape.ts";
-import { Grammars } from "./chat/shape/grammars.ts";
+import { Grammars, vocabularyOf } from "./chat/shape/grammars.ts";
 import type { TokenMask } from "./chat/shape/token-mask.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import type { DraftSource } from "./engine/drafter.ts";
@@ -370,7 +370,7 @@ export class LanguageModel implements Disposable {
     { start, output, takesCalls = false }: Beginning<unknown>["beginning"],
   ): Promise<TokenMask> {
     const { tokenizer } = this;
-    this.#grammars ??= new Grammars(tokenizer);
+    this.#grammars ??= new Grammars(() => vocabularyOf(tokenizer));
     const mask = await this.#grammars.compile(format);
     return answerMask(mask, { tokenizer, format: output, start, takesCalls });
   }

@@ -2,7 +2,7 @@
  * Whether HTTP costs anything: clients that stream answers for a while, beside the engine's own
  * speed with as many texts at once.
  *
- *     bun test/http-speed.ts MODEL [clients: 16] [seconds: 60] [device]
+ *     bun run bench:http MODEL [clients: 16] [seconds: 60] [device]
  *
  * Prints tokens a second both ways, their ratio, and latencies as the clients see them.
  */
@@ -93,7 +93,7 @@ async function ownSpeed(model: string, clients: number, device: string[]): Promi
 
 if (import.meta.main) {
   const [model, clients = "16", seconds = "60", device] = process.argv.slice(2);
-  if (model === undefined) throw new Error("bun test/http-speed.ts MODEL [clients] [seconds]");
+  if (model === undefined) throw new Error("bun run bench:http MODEL [clients] [seconds]");
   ensureBuilt();
   const where = device === undefined ? [] : ["-d", device];
   const http = await throughHttp(model, Number(clients), Number(seconds), where);

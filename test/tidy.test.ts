@@ -162,7 +162,7 @@ describe("everything", () => {
           /^(src\/(cli|index)|build|test\/(run|bench-gpu|http-speed|model\/oracle))\.ts$/,
           // Named and not imported: scripts of the page, and a Worker.
           /^src\/web\/(early\.ts|main\.tsx)$/,
-          /^src\/server\/worker\.ts$/,
+          /^src\/server\/(?:grammar-)?worker\.ts$/,
         ].some((start) => start.test(path)),
       );
     // Preloaded by bunfig.toml; ambient types.

@@ -3,10 +3,11 @@
  * small questions. It runs in a Worker, or wherever a test puts it.
  */
 import { renderChat } from "../chat/chat-prompt.ts";
-import { Grammars } from "../chat/shape/grammars.ts";
+import type { MaskMaker } from "../chat/shape/grammars.ts";
 import type { TokenMask } from "../chat/shape/token-mask.ts";
 import { encodeDocument, encodeSegments } from "../chat/prompt.ts";
 import { UserError } from "../errors.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import {
   AnswerStream,
   refusing,
@@ -39,6 +40,8 @@ export interface LoadedModel extends ServedModel {
 /** How a room gets its model. */
 export interface Loader {
   load(options: ModelOptions, tell: (message: FromEngine) => void): Promise<LoadedModel>;
+  /** What holds answers to their shapes. */
+  masks(tokenizer: Tokenizer): MaskMaker;
   /** Whether an error means that the device is gone. */
   isDeviceLost(error: unknown): boolean;
 }
@@ -48,7 +51,7 @@ export class EngineRoom {
   readonly #tell: (message: FromEngine) => void;
   readonly #running = new Map<number, AbortController>();
   #model: LoadedModel | undefined;
-  #grammars: Grammars | undefined;
+  #masks: MaskMaker | undefined;
   #isOver = false;
 
   constructor(loader: Loader, tell: (message: FromEngine) => void) {
@@ -83,7 +86,7 @@ export class EngineRoom {
   async #load(options: ModelOptions): Promise<void> {
     try {
       this.#model = await this.#loader.load(options, this.#tell);
-      this.#grammars = new Grammars(this.#model.tokenizer);
+      this.#masks = this.#loader.masks(this.#model.tokenizer);
       this.#tell({ type: "ready", facts: this.#model.facts });
     } catch (error) {
       this.#tell({ type: "unloadable", problem: problemOf(error) });
@@ -97,7 +100,7 @@ export class EngineRoom {
     try {
       const model = this.#required();
       if (work.type === "embedding") return await this.#embed(id, work, controller.signal);
-      mask = work.shape && (await this.#grammars?.compile(work.shape));
+      mask = work.shape && (await this.#masks?.compile(work.shape));
       const stream = new AnswerStream(model, work, mask);
       this.#tell({ type: "accepted", id, promptTokens: stream.promptTokens });
       const pieces = stream.run(controller.signal);
@@ -210,6 +213,7 @@ export class EngineRoom {
     if (this.#isOver) return false;
     this.#isOver = true;
     for (const controller of this.#running.values()) controller.abort();
+    this.#masks?.close();
     try {
       this.#model?.close();
     } catch {

@@ -3,15 +3,15 @@ import type { EnginePort, FromEngine, ToEngine } from "./protocol.ts";
 
 /** The executable has its files under the names that build.ts gives them, from src/ on. */
 const isExecutable = process.env["ZINC_BUILD"] !== undefined;
-const workerPath = isExecutable
-  ? "./server/worker.ts"
-  : new URL("./worker.ts", import.meta.url).href;
+export function workerPath(file: string): string {
+  return isExecutable ? `./server/${file}` : new URL(`./${file}`, import.meta.url).href;
+}
 
 export function connectWorker(
   receive: (message: FromEngine) => void,
   onDeath: (reason: string) => void,
 ): EnginePort {
-  const worker = new Worker(workerPath, { name: "engine" });
+  const worker = new Worker(workerPath("worker.ts"), { name: "engine" });
   worker.onmessage = ({ data }: MessageEvent<FromEngine>) => receive(data);
   worker.onerror = ({ message }) => onDeath(message);
   worker.addEventListener("close", () => onDeath("its thread ended"));

@@ -2,6 +2,8 @@
 import { isDeviceLost, load } from "../index.ts";
 import { EngineRoom, type LoadedModel } from "./engine-room.ts";
 import { EngineSource } from "./engine-source.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { GrammarHost } from "./grammar-host.ts";
 import type { FromEngine, ModelOptions, ToEngine } from "./protocol.ts";
 
 declare const self: Worker;
@@ -59,7 +61,8 @@ async function loadModel(
   };
 }
 
-const room = new EngineRoom({ load: loadModel, isDeviceLost }, (message) =>
+const masks = (tokenizer: Tokenizer) => new GrammarHost(tokenizer);
+const room = new EngineRoom({ load: loadModel, masks, isDeviceLost }, (message) =>
   self.postMessage(message),
 );
 self.onmessage = ({ data }: MessageEvent<ToEngine>) => void room.receive(data);

@@ -5,12 +5,12 @@
 import { describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020";
 import { BadShape, type AnswerShape } from "../../src/chat/shape/answer-shape.ts";
-import { Grammars } from "../../src/chat/shape/grammars.ts";
+import { Grammars, vocabularyOf } from "../../src/chat/shape/grammars.ts";
 import { builtinChat } from "../helpers/builtin-chat.ts";
 import { SeededRandom } from "../helpers/seeded-random.ts";
 
 const { tokenizer } = await builtinChat();
-const grammars = new Grammars(tokenizer);
+const grammars = new Grammars(() => vocabularyOf(tokenizer));
 const [endToken = 0] = tokenizer.endOfGeneration;
 const ids = Array.from({ length: tokenizer.vocabSize }, (_unused, id) => id);
 const ajv = new Ajv2020({ strict: false, formats: { date: /^\d{4}-\d\d-\d\d$/ } });

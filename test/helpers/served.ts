@@ -5,6 +5,7 @@
 import { builtinChat } from "./builtin-chat.ts";
 import { ChatTemplate } from "../../src/chat/template.ts";
 import type { AccessOptions } from "../../src/server/access.ts";
+import { Grammars, vocabularyOf, type MaskMaker } from "../../src/chat/shape/grammars.ts";
 import { EngineHost } from "../../src/server/engine-host.ts";
 import { EngineRoom } from "../../src/server/engine-room.ts";
 import type { LogEntry } from "../../src/server/exchange.ts";
@@ -24,6 +25,8 @@ export interface ServedOptions {
   /** Models beside "spark"; one called "broken" cannot be loaded. */
   readonly others?: readonly string[];
   readonly idleMs?: number;
+  /** Instead of a grammar engine in this thread. */
+  readonly masks?: MaskMaker;
   /** Told of every model that is loaded, and of its end. */
   readonly onEngine?: (event: string) => void;
   /** Instead of that of the model inside zinc. */
@@ -174,6 +177,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           close: () => onEngine(`close ${path}`),
         };
       },
+      masks: (tokenizer) => options.masks ?? new Grammars(() => vocabularyOf(tokenizer)),
       isDeviceLost: (error) => error instanceof Error && error.message === "device lost",
     },
     (message) => setImmediate(() => receive(structuredClone(message))),

@@ -17,16 +17,42 @@ import { isDeadEnd, type TokenMask } from "./token-mask.ts";
 const knownMax = 32;
 const disposeMs = 1000;
 
-export class Grammars {
-  readonly #tokenizer: Tokenizer;
+/** Makes the masks of answers. */
+export interface MaskMaker {
+  /** A mask for one answer. Throws a `BadShape` for a shape that cannot be enforced. */
+  compile(shape: AnswerShape): Promise<TokenMask>;
+  close(): void;
+}
+
+export interface GrammarVocabulary {
+  /** Of control tokens, which no grammar spells, none. */
+  readonly tokens: readonly Uint8Array[];
+  readonly ends: readonly number[];
+}
+
+export function vocabularyOf(tokenizer: Tokenizer): GrammarVocabulary {
+  const { vocabSize, endOfGeneration } = tokenizer;
+  const tokens = Array.from({ length: vocabSize }, (_unused, id) =>
+    tokenizer.isControl(id) ? new Uint8Array() : tokenizer.tokenBytes(id),
+  );
+  return { tokens, ends: [...endOfGeneration] };
+}
+
+export class Grammars implements MaskMaker {
+  readonly #vocabulary: () => GrammarVocabulary;
   #compiler: Promise<GrammarCompiler> | undefined;
   readonly #known = new Map<string, Promise<CompiledGrammar>>();
 
-  constructor(tokenizer: Tokenizer) {
-    this.#tokenizer = tokenizer;
+  /** The vocabulary is asked for when it is needed. */
+  constructor(vocabulary: () => GrammarVocabulary) {
+    this.#vocabulary = vocabulary;
   }
 
-  /** A mask for one answer. Throws a `BadShape` for a shape that cannot be enforced. */
+  close(): void {
+    for (const compiled of this.#known.values()) void compiled.then((one) => one.dispose());
+    this.#known.clear();
+  }
+
   async compile(shape: AnswerShape): Promise<TokenMask> {
     const { GrammarMatcher } = await import("@mlc-ai/web-xgrammar");
     const compiled = await this.#compiled(grammarOf(shape), shape.type);
@@ -70,13 +96,11 @@ export class Grammars {
 
   async #createCompiler(): Promise<GrammarCompiler> {
     const { GrammarCompiler, TokenizerInfo } = await import("@mlc-ai/web-xgrammar");
-    const { vocabSize, endOfGeneration } = this.#tokenizer;
+    const { tokens, ends } = this.#vocabulary();
     // Declared as strings, of which it would take the UTF-8; bytes are taken as they are.
-    const vocabulary = Array.from({ length: vocabSize }, (_unused, id) =>
-      this.#tokenizer.isControl(id) ? new Uint8Array() : this.#tokenizer.tokenBytes(id),
-    ) as unknown as string[];
-    const ends = [...endOfGeneration];
-    const info = await TokenizerInfo.createTokenizerInfo(vocabulary, "raw", false, vocabSize, ends);
+    const texts = tokens as unknown as string[];
+    const size = tokens.length;
+    const info = await TokenizerInfo.createTokenizerInfo(texts, "raw", false, size, [...ends]);
     return GrammarCompiler.createGrammarCompiler(info, false);
   }
 }
