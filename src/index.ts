@@ -27,6 +27,7 @@ import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
 import { UserError } from "./errors.ts";
 import { openGguf, type GgufFile } from "./gguf/file.ts";
+import { kvTypeNames, parseKvTypes, type KvTypeName, type KvTypes } from "./kernels/kv-type.ts";
 import { describeModel } from "./model/architectures.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { UploadProgress } from "./model/upload.ts";
@@ -38,6 +39,7 @@ import { Result, VulkanError } from "./vulkan/result.ts";
 export { UserError } from "./errors.ts";
 export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
+export type { KvTypeName } from "./kernels/kv-type.ts";
 export type { Answer, Part, ToolCall } from "./chat/answer.ts";
 export type { ChatRequest } from "./chat/chat-prompt.ts";
 export type { ChatMessage } from "./chat/messages.ts";
@@ -55,6 +57,10 @@ export interface LoadOptions {
   readonly cacheTokens?: number | undefined;
   /** States of recurrent layers that are kept for prompts that begin alike, at most. */
   readonly checkpoints?: number | undefined;
+  /**
+   * What the cache keeps keys and values as, or each of them: "tq4", "q8_0,tq4"; "f16" by default.
+   */
+  readonly kvType?: KvTypeName | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
   /** A chat template (Jinja) instead of the model's own. */
@@ -101,11 +107,12 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, onWarning: warn = () => {} } = options;
-  const { parallel = 8, cacheTokens, checkpoints } = options;
+  const { parallel = 8, cacheTokens, checkpoints, kvType = "f16" } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
+  const kvTypes = requireKvTypes(kvType);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const model = describeModel(file);
@@ -121,6 +128,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     contextTokens,
     cacheTokens,
     checkpoints,
+    kvTypes,
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,
@@ -135,6 +143,13 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     owned: opened.move(),
     loadMs: performance.now() - started,
   });
+}
+
+function requireKvTypes(name: string): KvTypes {
+  const types = parseKvTypes(name);
+  if (types !== undefined) return types;
+  const known = kvTypeNames.join(", ");
+  throw new UserError("usage", `kvType ${name} is unknown`, `choose of ${known}, or two: q8_0,tq4`);
 }
 
 /** Whether an error means that the device is gone, with everything that was on it. */

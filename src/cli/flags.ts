@@ -1,5 +1,17 @@
 /** Flags that several commands share. */
-import { anyText, integer, integers, number, oneOf, text, texts, toggle } from "./flag.ts";
+import { kvTypeNames, kvTypesName, parseKvTypes, type KvTypeName } from "../kernels/kv-type.ts";
+import {
+  anyText,
+  integer,
+  integers,
+  number,
+  oneOf,
+  parsed,
+  text,
+  texts,
+  toggle,
+  type Flag,
+} from "./flag.ts";
 
 export const modelFlags = {
   model: text("model", "file or managed name (default $ZINC_MODEL, else the active one)", {
@@ -20,6 +32,17 @@ export const deviceFlags = {
   }),
 } as const;
 
+/** Types of the cache: one, or one for keys and one for values. */
+function kvTypes(): Flag<KvTypeName> {
+  const description = "type of the cache of keys and values, or K,V for each (default f16)";
+  const problem = `must be one or two (for K,V) of ${kvTypeNames.join(", ")}`;
+  const parse = (word: string) => {
+    const types = parseKvTypes(word);
+    return types && kvTypesName(types);
+  };
+  return parsed(kvTypeNames, description, parse, problem);
+}
+
 export const contextFlags = {
   ctx: integer(
     "tokens",
@@ -27,7 +50,7 @@ export const contextFlags = {
     { min: 1 },
     { alias: "c" },
   ),
-  kvType: oneOf(["f16"], "type of the cache of keys and values (default f16)"),
+  kvType: kvTypes(),
   deterministic: toggle("results that do not depend on how work is batched"),
 } as const;
 

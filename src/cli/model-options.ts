@@ -4,6 +4,7 @@ import { UserError } from "../errors.ts";
 import {
   load,
   type GenerateOptions,
+  type KvTypeName,
   type LanguageModel,
   type LoadOptions,
   type Thinking,
@@ -20,6 +21,7 @@ export interface ModelOptions {
   readonly model: string | undefined;
   readonly device: string | undefined;
   readonly ctx?: number | undefined;
+  readonly kvType?: KvTypeName | undefined;
   readonly deterministic?: boolean | undefined;
   readonly template?: string | undefined;
   readonly profile?: boolean | undefined;
@@ -37,6 +39,7 @@ export async function loadModel(
     return await load(chooseModel(options.model), {
       device: options.device,
       contextTokens: options.ctx,
+      kvType: options.kvType,
       deterministic: options.deterministic,
       profile: options.profile,
       // One text, after which nothing is to be remembered.

@@ -128,12 +128,13 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, ctx, deterministic, template } = values;
+  const { device, ctx, kvType, deterministic, template } = values;
   return new EngineHost({
     model: {
       path,
       device,
       contextTokens: ctx,
+      kvType,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
       template: template === undefined ? undefined : await readTextFile(template),

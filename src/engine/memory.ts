@@ -34,7 +34,8 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
   };
   try {
     const { contextTokens, cacheTokens, rowCapacity, outputCapacity, sequenceCapacity } = plan;
-    const cachePlan = cachePieces(model, cacheTokens);
+    const { kvTypes } = plan;
+    const cachePlan = cachePieces(model, cacheTokens, kvTypes);
     const caches = allocate("device", cachePlan, "the cache of keys and values");
     const { checkpointCapacity = 0 } = plan;
     const statePlan = statePieces(model, sequenceCapacity + checkpointCapacity);
@@ -78,6 +79,7 @@ export function allocateEngineMemory(gpu: Gpu, model: Model, plan: MemoryPlan): 
       ),
       keyCaches: caches.slice(0, layerCount),
       valueCaches: caches.slice(layerCount),
+      kvTypes,
       states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),

@@ -4,6 +4,7 @@
  */
 import { UserError } from "../errors.ts";
 import { attentionPartBytes } from "../kernels/attention.ts";
+import { halfTypes, kvHeadBytes, type KvTypes } from "../kernels/kv-type.ts";
 import { sampleScratchBytes } from "../kernels/sample.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
@@ -14,7 +15,10 @@ import { freeDeviceBytes, planPacking, sliceAlignment, type Piece } from "../vul
 
 export interface MemoryPlan {
   readonly weightBytes: number;
+  readonly kvTypes: KvTypes;
   readonly cacheBytesPerToken: number;
+  /** What that would be of halves. */
+  readonly halfBytesPerToken: number;
   /** Of one text. */
   readonly contextTokens: number;
   /** Of all texts together. */
@@ -42,6 +46,8 @@ export interface PlanWishes {
   readonly contextTokens?: number | undefined;
   /** Of all texts together; a context, or so much that all have a moderate one, if that fits. */
   readonly cacheTokens?: number | undefined;
+  /** What the cache keeps keys and values as; halves by default. */
+  readonly kvTypes?: KvTypes | undefined;
   /** Texts that are made side by side, at most; 1 by default. */
   readonly parallel?: number | undefined;
   /** States that are kept for texts that begin alike, at most. */
@@ -67,7 +73,7 @@ const contextTokensMin = 256;
 /** Throws a "memory" error with the numbers if not even one text fits. */
 export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}): MemoryPlan {
   const { config } = model;
-  const { contextTokens, parallel = 1 } = wishes;
+  const { contextTokens, parallel = 1, kvTypes = halfTypes } = wishes;
   if (contextTokens !== undefined && contextTokens > config.contextLength) {
     throw new UserError(
       "usage",
@@ -83,8 +89,9 @@ export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}
   const activationBytes = piecesBytes(activationPieces(model, rowsMax, outputCapacity));
   const states = planStates(model, wishes, freeBytes - weightBytes - activationBytes);
   const { stateBytes } = states;
-  const perToken = cacheBytesPerToken(model);
-  const fitting = fittingTokens(model, freeBytes - weightBytes - activationBytes - stateBytes);
+  const perToken = cacheBytesPerToken(model, kvTypes);
+  const roomBytes = freeBytes - weightBytes - activationBytes - stateBytes;
+  const fitting = fittingTokens(model, perToken, roomBytes);
   const wanted = contextTokens ?? Math.min(config.contextLength, Math.max(fitting, 0));
   const granted = roundUp(wanted, blockTokens);
   const least = Math.min(contextTokensMin, config.contextLength);
@@ -102,13 +109,15 @@ export function planMemory(device: Device, model: Model, wishes: PlanWishes = {}
   const shared = Math.min(wanted, tokensPerSequence) * states.sequenceCapacity;
   const tokens = roundUp(wishes.cacheTokens ?? shared, blockTokens);
   const cacheTokens = Math.max(granted, Math.min(tokens, fitting));
-  const cacheBytes = piecesBytes(cachePieces(model, cacheTokens));
+  const cacheBytes = piecesBytes(cachePieces(model, cacheTokens, kvTypes));
   return {
     weightBytes,
     activationBytes,
     cacheBytes,
     freeBytes,
+    kvTypes,
     cacheBytesPerToken: perToken,
+    halfBytesPerToken: cacheBytesPerToken(model),
     contextTokens: wanted,
     cacheTokens,
     totalBytes: weightBytes + activationBytes + cacheBytes + stateBytes,
@@ -133,17 +142,17 @@ function planStates(model: Model, { parallel = 1, checkpoints }: PlanWishes, roo
   return { stateBytesPerSequence, stateBytes, sequenceCapacity, checkpointCapacity };
 }
 
-/** Keys and values in half precision. */
-export function cacheBytesPerToken({ cache }: Model): number {
+/** Of all layers. */
+export function cacheBytesPerToken({ cache }: Model, { key, value } = halfTypes): number {
   return cache.layers.reduce(
-    (sum, { kvHeads, headWidth }) => sum + product([kvHeads, headWidth, 2, 2]),
+    (sum, { kvHeads, headWidth }) =>
+      sum + kvHeads * (kvHeadBytes(key, headWidth) + kvHeadBytes(value, headWidth)),
     0,
   );
 }
 
 /** Tokens of cache that there is room for, in whole blocks. */
-function fittingTokens(model: Model, roomBytes: number): number {
-  const perToken = cacheBytesPerToken(model);
+function fittingTokens(model: Model, perToken: number, roomBytes: number): number {
   // Without attention every length fits.
   if (perToken === 0) return roomBytes > 0 ? roundUp(model.config.contextLength, blockTokens) : 0;
   return Math.floor(roomBytes / (perToken * blockTokens)) * blockTokens;
@@ -155,12 +164,20 @@ export function statePieces({ states }: Model, count: number): Piece[] {
 }
 
 /** All key caches, then all value caches, by layer. */
-export function cachePieces({ cache }: Model, cacheTokens: number): Piece[] {
+export function cachePieces(
+  { cache }: Model,
+  cacheTokens: number,
+  { key, value } = halfTypes,
+): Piece[] {
   const tokens = roundUp(cacheTokens, blockTokens);
-  return ["keys", "values"].flatMap((kind) =>
+  const kinds = [
+    { name: "keys", type: key },
+    { name: "values", type: value },
+  ];
+  return kinds.flatMap(({ name, type }) =>
     cache.layers.map(({ kvHeads, headWidth }, i) => ({
-      label: `${kind} of layer ${i}`,
-      byteSize: product([tokens, kvHeads, headWidth, 2]),
+      label: `${name} of layer ${i}`,
+      byteSize: product([tokens, kvHeads, kvHeadBytes(type, headWidth)]),
     })),
   );
 }

@@ -1,5 +1,6 @@
 /** The recorded forward passes of a model: one for each bucket of rows, made when first needed. */
 import { invariant } from "../errors.ts";
+import type { KvTypes } from "../kernels/kv-type.ts";
 import { sample } from "../kernels/sample.ts";
 import type { Model } from "../model/model.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
@@ -29,6 +30,7 @@ export interface PassMemory {
   readonly workspace: BufferSlice;
   readonly keyCaches: readonly BufferSlice[];
   readonly valueCaches: readonly BufferSlice[];
+  readonly kvTypes: KvTypes;
   readonly states: Readonly<Record<string, BufferSlice>>;
   readonly tables: Readonly<Record<string, BufferSlice>>;
   readonly logits: BufferSlice;

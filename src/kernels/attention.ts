@@ -6,11 +6,13 @@ import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { halfTypes, isScrambled, kvConstants, type KvType, type KvTypes } from "./kv-type.ts";
 import { flashAttention, suitsFlash } from "./flash-attention.ts";
 import { halve } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
 import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
+import { unscramble } from "./unscramble.ts";
 
 export const attentionKernel = defineKernel("attention", {
   query: reads,
@@ -43,14 +45,16 @@ export interface AttentionShape {
 
 export interface Attention extends AttentionShape {
   /**
-   * [rowCapacity, heads, headWidth], rotated unless there is `rope`; with `gated` each head is
-   * followed by its gate.
+   * [rowCapacity, heads, headWidth], rotated (and scrambled, if keys are) unless there is `rope`;
+   * with `gated` each head is followed by its gate.
    */
   readonly query: BufferSlice;
   /** Rotate queries on the way, and rotate and store keys and values; for one row. */
   readonly rope?: Omit<RotatedHeads, "query"> | undefined;
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
+  /** What the caches hold; halves by default. */
+  readonly kvTypes?: KvTypes | undefined;
   /** [rowCapacity, heads, valueWidth], written as `reader` will read it. */
   readonly result: BufferSlice;
   /** The matrix that the result goes through. */
@@ -130,7 +134,11 @@ export function attention(context: KernelContext, args: Attention): void {
   const { result, workspace, step } = args;
   const width = heads * valueWidth;
   if (kind !== "int8" && suitsFlash(context, args)) {
+    const { kvTypes = halfTypes, gated = false, query: gates } = args;
     flashAttention(context, args);
+    if (isScrambled(kvTypes.value)) {
+      unscramble(context, { ...args, x: result, gates: gated ? gates : undefined });
+    }
     if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
     return;
   }
@@ -148,6 +156,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
   const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
   const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
   const { rope, splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
+  const { kvTypes = halfTypes } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
   invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
   invariant(rope === undefined || rowCapacity === 1, `attention: rope of ${rowCapacity} rows`);
@@ -173,11 +182,13 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(gated),
       Number(quantizes),
       sideCount(team.lanes, valueWidth),
-      keyLoads(headWidth, loads),
+      keyLoads(kvTypes.key, headWidth, loads),
       loads,
       Number(rope?.key !== undefined),
       ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
       heads / kvHeads / group,
+      ...kvConstants(kvTypes),
+      ...(rope && isScrambled(kvTypes.key) ? [1] : []),
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -244,9 +255,9 @@ function sideCount(lanes: number, valueWidth: number): number {
   return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
 }
 
-/** Of 16 bytes of a key; they divide the head. */
-function keyLoads(headWidth: number, most: number): number {
-  const loads = headWidth / 8;
+/** Of 16 bytes of a key, or of its chunks of codes; they divide the head. */
+function keyLoads(type: KvType, headWidth: number, most: number): number {
+  const loads = type === "f16" ? headWidth / 8 : ceilDiv(headWidth, 32);
   return [16, 8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
 }
 

@@ -7,6 +7,7 @@ import type { ChatRequest } from "../chat/chat-prompt.ts";
 import type { CallableTool } from "../chat/shape/forced-call.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
+import type { KvTypeName } from "../index.ts";
 
 /** What to load, and where. */
 export interface ModelOptions {
@@ -14,6 +15,8 @@ export interface ModelOptions {
   readonly path: string | undefined;
   readonly device: string | undefined;
   readonly contextTokens: number | undefined;
+  /** Of the cache; halves by default. */
+  readonly kvType: KvTypeName | undefined;
   /** Texts that are made side by side at most. */
   readonly parallel: number;
   readonly deterministic: boolean;

@@ -10,10 +10,11 @@ async function loadModel(
   options: ModelOptions,
   tell: (message: FromEngine) => void,
 ): Promise<LoadedModel> {
-  const { path, device, contextTokens, parallel, deterministic, template } = options;
+  const { path, device, contextTokens, kvType, parallel, deterministic, template } = options;
   const model = await load(path, {
     device,
     contextTokens,
+    kvType,
     parallel,
     deterministic,
     template,

@@ -92,6 +92,7 @@ export async function serve(options: ServedOptions): Promise<Served> {
 const noOptions = {
   path: undefined,
   device: undefined,
+  kvType: undefined,
   contextTokens: undefined,
   parallel: 4,
   deterministic: false,

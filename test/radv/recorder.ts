@@ -10,6 +10,7 @@ import {
 } from "../../src/engine/plan.ts";
 import { readBandwidth } from "../../src/kernels/bandwidth.ts";
 import type { KernelContext } from "../../src/kernels/kernel.ts";
+import { halfTypes } from "../../src/kernels/kv-type.ts";
 import { repack, repackBlockStep } from "../../src/kernels/repack.ts";
 import { sample, sampleScratchBytes, samplingBytes } from "../../src/kernels/sample.ts";
 import { stepBytes } from "../../src/kernels/step.ts";
@@ -121,6 +122,7 @@ function passOf(model: Model, rows: Rows): Pass {
     attentionParts: present(activations["attention parts"]),
     keyCaches: caches.slice(0, layerCount),
     valueCaches: caches.slice(layerCount),
+    kvTypes: halfTypes,
     states: named(statePieces(model, 1)),
     tables: named(
       Object.entries(model.tables).map(([label, { length }]) => ({ label, byteSize: length })),
