@@ -123,6 +123,7 @@ const uint HEAD_LANES = LANES;
 void headOrder() { teamBarrier(); }
 #define HEADS queries
 #include "include/scramble.glsl"
+const uint DESKS = 2;
 const uint HEAD_ROOM = CODED ? HEAD_QUADS_MAX : CHUNK_QUADS;
 #include "include/cache_encode.glsl"
 
@@ -412,7 +413,7 @@ void main() {
     const bool own = STORES && isLast && team == TEAMS - 1;
     prepareHeads(row, kvHead, firstHead, position, team, lane, own);
     if (SCRAMBLE_QUERY) scrambleQueries(team, lane);
-    if (CODED && STORES && isLast) encodeOwn(row, kvHead, position, lane, own);
+    if (CODED && STORES && isLast) encodeOwn(row, kvHead, position, team, lane);
     barrier();
     Found found[GROUP];
     beginWith(own, lane, found);

@@ -33,6 +33,7 @@ const uint HEAD_ROOM = CODED ? 128 : CHUNK_QUADS;  // of heads up to 512 wide
 shared vec4 heads_[1][HEAD_ROOM];
 void headOrder() { barrier(); }
 #define HEADS heads_
+const uint DESKS = 1;
 #include "include/scramble.glsl"
 #include "include/cache_encode.glsl"
 
@@ -115,7 +116,7 @@ float rotatedKey(uint base, uint i, float scale, uint position) {
 
 void encode(uint type, UintsOut cache, uint block, uint kvHead, uint position, uint width) {
     const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
-    encodeHead(type, 0, width / 4, cache, tile, position % BLOCK_TOKENS, headLane(), true);
+    encodeHead(type, 0, 0, width / 4, cache, tile, position % BLOCK_TOKENS, headLane(), true);
 }
 
 void main() {

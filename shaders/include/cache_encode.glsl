@@ -1,7 +1,7 @@
 // Heads into the cache as codes: see cache_codes.glsl. The including file defines what scramble.glsl asks
-// for, headSum(float) and HEAD_ROOM, the quads of the widest head.
-shared uint quadCodes[HEAD_ROOM];
-shared uint scaleBits[HEAD_ROOM / CHUNK_QUADS + 1];  // of halves
+// for, headSum(float), HEAD_ROOM, the quads of the widest head, and DESKS, how many are encoded at a time.
+shared uint quadCodes[DESKS][HEAD_ROOM];
+shared uint scaleBits[DESKS][HEAD_ROOM / CHUNK_QUADS + 1];  // of halves
 
 // The codes of the levels that are nearest, by halving: levels n - 1 and n meet at a cubic, too.
 uvec4 nearestCodes(uint type, vec4 v) {
@@ -26,7 +26,7 @@ uint packThree(uvec4 c) {
 
 // The scale is such that the product of a head with itself is right: sums of many then lose nothing to
 // codes that are shorter than what they stand for.
-void encodeNoise(uint type, uint slot, uint quads, uint lane, bool mine) {
+void encodeNoise(uint type, uint slot, uint desk, uint quads, uint lane, bool mine) {
     scrambleHead(slot, quads, lane, mine);
     precise float squares = 0;
     for (uint quad = lane; quad < quads; quad += HEAD_LANES) squares += squaresOf(HEADS[slot][quad]);
@@ -40,14 +40,14 @@ void encodeNoise(uint type, uint slot, uint quads, uint lane, bool mine) {
         const vec4 levels = levelsOf(type, codes << (type == TQ4 ? 19 : 20));
         match += dot(v, levels);
         if (!mine) continue;
-        quadCodes[quad] = type == TQ4 ? codes.x | (codes.y << 4) | (codes.z << 8) | (codes.w << 12) : packThree(codes);
+        quadCodes[desk][quad] = type == TQ4 ? codes.x | (codes.y << 4) | (codes.z << 8) | (codes.w << 12) : packThree(codes);
         HEADS[slot][quad] = levels;
     }
     match = headSum(match);
-    if (mine && lane == 0) scaleBits[0] = packHalf2x16(vec2(squares > 0 ? squares / match : 0, 0));
+    if (mine && lane == 0) scaleBits[desk][0] = packHalf2x16(vec2(squares > 0 ? squares / match : 0, 0));
 }
 
-void encodeBytes(uint slot, uint quads, uint lane, bool mine) {
+void encodeBytes(uint slot, uint desk, uint quads, uint lane, bool mine) {
     headOrder();
     for (uint first = 0; first < quads; first += HEAD_LANES) {
         const uint quad = first + lane;
@@ -57,13 +57,13 @@ void encodeBytes(uint slot, uint quads, uint lane, bool mine) {
         const float scale_ = stepOf(clusterMax(own, CHUNK_QUADS));
         const ivec4 codes = ivec4(roundEven(v * inverseOf(scale_)));
         if (!mine || quad >= quads) continue;
-        quadCodes[quad] = packCodes(codes);
+        quadCodes[desk][quad] = packCodes(codes);
         HEADS[slot][quad] = vec4(codes);
-        if (quad % CHUNK_QUADS == 0) scaleBits[quad / CHUNK_QUADS] = packHalf2x16(vec2(scale_, 0));
+        if (quad % CHUNK_QUADS == 0) scaleBits[desk][quad / CHUNK_QUADS] = packHalf2x16(vec2(scale_, 0));
     }
 }
 
-uint quadCode(uint quad, uint quads) { return quad < quads ? quadCodes[quad] : 0; }
+uint quadCode(uint desk, uint quad, uint quads) { return quad < quads ? quadCodes[desk][quad] : 0; }
 
 // Neighbouring positions, which others may write, share words.
 void storeScale(UintsOut cache, uint start, uint index, uint bits) {
@@ -72,43 +72,44 @@ void storeScale(UintsOut cache, uint start, uint index, uint bits) {
     atomicOr(cache.at[start + index / 2], bits << shift);
 }
 
-void storeCodes(uint type, uint quads, UintsOut cache, uint tile, uint offset, uint lane) {
+void storeCodes(uint type, uint desk, uint quads, UintsOut cache, uint tile, uint offset, uint lane) {
     const uint chunks = chunksOf(4 * quads);
     const uint first = tile + offset * chunks * (type == TQ3 ? 2 : type);
     if (type == Q8_0) {
-        for (uint i = lane; i < quads; i += HEAD_LANES) cache.at[first + i] = quadCodes[i];
+        for (uint i = lane; i < quads; i += HEAD_LANES) cache.at[first + i] = quadCodes[desk][i];
     } else if (type == TQ4) {
         for (uint i = lane; i < chunks * 4; i += HEAD_LANES) {
-            cache.at[first + i] = quadCode(2 * i, quads) | (quadCode(2 * i + 1, quads) << 16);
+            cache.at[first + i] = quadCode(desk, 2 * i, quads) | (quadCode(desk, 2 * i + 1, quads) << 16);
         }
     } else {
         for (uint i = lane; i < chunks * 2; i += HEAD_LANES) {
             uint word = 0;
-            for (uint j = 0; j < 4; j++) word |= (quadCode(4 * i + j, quads) & 0xFF) << (8 * j);
+            for (uint j = 0; j < 4; j++) word |= (quadCode(desk, 4 * i + j, quads) & 0xFF) << (8 * j);
             cache.at[first + i] = word;
         }
         for (uint i = lane; i < chunks; i += HEAD_LANES) {
             uint word = 0;
-            for (uint j = 0; j < 8; j++) word |= (quadCode(8 * i + j, quads) >> 8) << (4 * j);
+            for (uint j = 0; j < 8; j++) word |= (quadCode(desk, 8 * i + j, quads) >> 8) << (4 * j);
             cache.at[tile + BLOCK_TOKENS * chunks * 2 + offset * chunks + i] = word;
         }
     }
     const uint scales = scalesOf(type, 4 * quads);
     for (uint i = lane; i < scales; i += HEAD_LANES) {
-        storeScale(cache, tile + scalesStart(type, 4 * quads), offset * scales + i, scaleBits[i]);
+        storeScale(cache, tile + scalesStart(type, 4 * quads), offset * scales + i, scaleBits[desk][i]);
     }
 }
 
 // Takes HEADS[slot], if that is `mine`; what is left there has to be multiplied with `encodedScale`.
-void encodeHead(uint type, uint slot, uint quads, UintsOut cache, uint tile, uint offset, uint lane, bool mine) {
-    if (type == Q8_0) encodeBytes(slot, quads, lane, mine);
-    else encodeNoise(type, slot, quads, lane, mine);
+void encodeHead(uint type, uint slot, uint desk, uint quads, UintsOut cache, uint tile, uint offset, uint lane,
+                bool mine) {
+    if (type == Q8_0) encodeBytes(slot, desk, quads, lane, mine);
+    else encodeNoise(type, slot, desk, quads, lane, mine);
     headOrder();
-    if (mine) storeCodes(type, quads, cache, tile, offset, lane);
+    if (mine) storeCodes(type, desk, quads, cache, tile, offset, lane);
 }
 
 // As the cache has it. (A scale that is unpacked where it was packed would not be rounded: compilers see
 // through that.)
-float encodedScale(uint type, uint quad) {
-    return unpackHalf2x16(scaleBits[type == Q8_0 ? quad / CHUNK_QUADS : 0]).x;
+float encodedScale(uint type, uint desk, uint quad) {
+    return unpackHalf2x16(scaleBits[desk][type == Q8_0 ? quad / CHUNK_QUADS : 0]).x;
 }

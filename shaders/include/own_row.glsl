@@ -52,23 +52,35 @@ void scrambleQueries(uint team, uint lane) {
 }
 
 // The row's own key or value, which is in the room of head `slot`, into the cache as codes, and back as
-// these have it. All teams go through the barriers.
-void encodeSlot(uint type, uint slot, UintsOut cache, uint block, uint kvHead, uint offset, uint width, uint lane, bool own) {
+// these have it.
+void encodeSlot(uint type, uint slot, UintsOut cache, uint block, uint kvHead, uint offset, uint width, uint lane, bool mine) {
+    const uint desk = slot - OWN_KEY;
     const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
-    encodeHead(type, slot, width / 4, cache, tile, offset, lane, own);
-    for (uint quad = lane; quad < width / 4 && own; quad += LANES) {
-        queries[slot][quad] *= encodedScale(type, quad);
+    encodeHead(type, slot, desk, width / 4, cache, tile, offset, lane, mine);
+    for (uint quad = lane; quad < width / 4 && mine; quad += LANES) {
+        queries[slot][quad] *= encodedScale(type, desk, quad);
     }
 }
 
-void encodeOwn(uint row, uint kvHead, uint position, uint lane, bool own) {
+// All teams go through the barriers. Where key and value are kept alike, two teams work at the same time.
+void encodeOwn(uint row, uint kvHead, uint position, uint team, uint lane) {
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint offset = position % BLOCK_TOKENS;
+    barrier();
+    if (KEY_TYPE == VALUE_TYPE && HEAD_WIDTH == VALUE_WIDTH) {
+        [[dont_unroll]] for (uint turn = team; turn < team + 2; turn += TEAMS) {
+            const uint slot = turn == 0 ? OWN_KEY : OWN_VALUE;
+            UintsOut cache = UintsOut(valueCache);
+            if (turn == 0) cache = UintsOut(keyCache);
+            encodeSlot(KEY_TYPE, slot, cache, block, kvHead, offset, HEAD_WIDTH, lane, turn < 2);
+        }
+        return;
+    }
     if (CODED_KEYS) {
-        encodeSlot(KEY_TYPE, OWN_KEY, UintsOut(keyCache), block, kvHead, offset, HEAD_WIDTH, lane, own);
+        encodeSlot(KEY_TYPE, OWN_KEY, UintsOut(keyCache), block, kvHead, offset, HEAD_WIDTH, lane, team == 0);
     }
     if (CODED_VALUES) {
-        encodeSlot(VALUE_TYPE, OWN_VALUE, UintsOut(valueCache), block, kvHead, offset, VALUE_WIDTH, lane, own);
+        encodeSlot(VALUE_TYPE, OWN_VALUE, UintsOut(valueCache), block, kvHead, offset, VALUE_WIDTH, lane, team == 0);
     }
 }
 

@@ -1,6 +1,7 @@
 /**
  * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
  */
+import { describeCache } from "../engine/plan.ts";
 import { UserError } from "../errors.ts";
 import { openModelFile, type LanguageModel } from "../index.ts";
 import { measureReadBandwidth } from "../kernels/bandwidth.ts";
@@ -69,11 +70,12 @@ export const benchCommand = command({
     using model = await loadModel({ ...values, ctx: sizes.contextTokens }, sizes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
-    const { name, driver } = model.engine.gpu.device.capabilities;
+    const { gpu, plan } = model.engine;
+    const { name, driver } = gpu.device.capabilities;
     const { readBytesPerSecond, ...rows } = results;
     const report = {
       device: { name, driver: `${driver.name} ${driver.info}`, readGBs: readBytesPerSecond / 1e9 },
-      model: { name: model.config.name, weightBytes: model.engine.plan.weightBytes },
+      model: { name: model.config.name, weightBytes: plan.weightBytes, cache: describeCache(plan) },
       ...rows,
     };
     await writeOut(values.json === true ? `${JSON.stringify(report)}\n` : format(report));
@@ -143,7 +145,7 @@ async function measure({ engine }: LanguageModel, values: Values<typeof flags>) 
 
 interface Report {
   readonly device: { readonly name: string; readonly driver: string; readonly readGBs: number };
-  readonly model: { readonly name: string; readonly weightBytes: number };
+  readonly model: { readonly name: string; readonly weightBytes: number; readonly cache: string };
   readonly prefill: readonly PrefillRow[];
   readonly decode: readonly DecodeRow[];
   readonly prefixReuse?: readonly ReuseRow[];
@@ -152,7 +154,7 @@ interface Report {
 function format({ device, model, prefill, decode, prefixReuse = [] }: Report): string {
   const lines = [
     `${device.name} (${device.driver}), reads ${device.readGBs.toFixed(1)} GB/s`,
-    `${model.name}, ${formatBytes(model.weightBytes)} of weights`,
+    `${model.name}, ${formatBytes(model.weightBytes)} of weights, cache ${model.cache}`,
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
     ...decode.map(formatDecode),
     ...prefixReuse.map(formatReuse),

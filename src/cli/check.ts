@@ -1,6 +1,7 @@
 /** `zinc --check`: is everything as it should be, from the loader to the model's answer? */
 import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
+import { parseKvTypes, type KvTypes } from "../kernels/kv-type.ts";
 import { cacheFolder } from "../paths.ts";
 import { Gpu } from "../vulkan/gpu.ts";
 import {
@@ -18,7 +19,7 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
+import { contextFlags, deviceFlags, modelEnvironment, modelFlags, outputFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({
@@ -33,6 +34,7 @@ export const checkCommand = command({
   examples: {
     "zinc --check": "is everything as it should be?",
     "zinc --check -m llama-3.1-8b": "does this model fit, and with which context?",
+    "zinc --check -m llama-3.1-8b --kv-type tq4": "and if the cache takes a quarter?",
     "zinc --check --json --strict": "for scripts: exit code 1 also on a warning",
   },
   environment: modelEnvironment,
@@ -42,14 +44,15 @@ export const checkCommand = command({
   },
   flags: {
     ...modelFlags,
+    kvType: contextFlags.kvType,
     ...deviceFlags,
     strict: toggle("a warning is a failure, too"),
     ...outputFlags,
   },
-  async run({ model, device, strict, json, quiet }) {
+  async run({ model, kvType, device, strict, json, quiet }) {
     setQuiet(quiet === true);
     const check = new Check(json === true ? async () => {} : printLine);
-    const found = await check.run(model, device);
+    const found = await check.run(model, device, kvType && parseKvTypes(kvType));
     const bad: Status[] = strict === true ? ["fail", "warn"] : ["fail"];
     const report = { ok: found.checks.every(({ status }) => !bad.includes(status)), ...found };
     if (json === true) await writeOut(`${JSON.stringify(report)}\n`);
@@ -67,11 +70,11 @@ class Check {
     this.#onResult = onResult;
   }
 
-  async run(model: string | undefined, device: string | undefined) {
+  async run(model: string | undefined, device: string | undefined, kvTypes: KvTypes | undefined) {
     await this.#add(checkHost(), checkDrivers(), checkLayers(), checkRenderNodes());
     const gpu = await this.#open(device);
     const described = gpu === undefined ? null : await this.#checkDevice(gpu, device);
-    const { results, facts } = await checkModel(model, gpu);
+    const { results, facts } = await checkModel(model, gpu, kvTypes);
     await this.#add(...results);
     gpu?.close();
     await this.#add();

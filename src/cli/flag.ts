@@ -79,6 +79,7 @@ export function oneOf<const T extends string>(options: readonly T[], description
 
 /** Words that `parse` knows, these among them. */
 export function parsed<T extends string>(
+  hint: string,
   words: readonly string[],
   description: string,
   parse: (word: string) => T | undefined,
@@ -89,7 +90,7 @@ export function parsed<T extends string>(
     v.transform(parse),
     v.check((value) => value !== undefined, problem),
   ) as v.GenericSchema<string, T>;
-  return { description, hint: words.join("|"), completes: words, schema };
+  return { description, hint, completes: words, schema };
 }
 
 /** Which numbers a flag takes. */

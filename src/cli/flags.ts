@@ -34,13 +34,13 @@ export const deviceFlags = {
 
 /** Types of the cache: one, or one for keys and one for values. */
 function kvTypes(): Flag<KvTypeName> {
-  const description = "type of the cache of keys and values, or K,V for each (default f16)";
+  const description = `of the cache: ${kvTypeNames.join(", ")}, or two for K,V (default f16)`;
   const problem = `must be one or two (for K,V) of ${kvTypeNames.join(", ")}`;
   const parse = (word: string) => {
     const types = parseKvTypes(word);
     return types && kvTypesName(types);
   };
-  return parsed(kvTypeNames, description, parse, problem);
+  return parsed("type", kvTypeNames, description, parse, problem);
 }
 
 export const contextFlags = {

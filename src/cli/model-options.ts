@@ -1,5 +1,6 @@
 /** From the shared flags to a loaded model. */
 import { canSwitchThinking } from "../chat/thinking.ts";
+import { describeCache } from "../engine/plan.ts";
 import { UserError } from "../errors.ts";
 import {
   load,
@@ -61,7 +62,7 @@ export function describeLoaded(model: LanguageModel): void {
   note(
     `${model.config.name} on ${gpu.device.capabilities.name}: ` +
       `${formatBytes(plan.totalBytes)} on the device, context ${plan.contextTokens}, ` +
-      `loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
+      `cache ${describeCache(plan)}, loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
   );
 }
 

@@ -206,11 +206,11 @@ async function announce(engine: EngineHost): Promise<void> {
   using progress = new Progress("loading");
   const timer = setInterval(() => progress.step(Math.round(engine.progress * 100), 100, "%"), 200);
   try {
-    const { name, deviceName, deviceBytes, contextTokens, loadMs } = await engine.loaded;
+    const { name, deviceName, deviceBytes, contextTokens, cache, loadMs } = await engine.loaded;
     progress.clear();
     note(
       `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
-        `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
+        `context ${contextTokens}, cache ${cache}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
     );
   } finally {
     clearInterval(timer);

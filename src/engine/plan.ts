@@ -4,7 +4,7 @@
  */
 import { UserError } from "../errors.ts";
 import { attentionPartBytes } from "../kernels/attention.ts";
-import { halfTypes, kvHeadBytes, type KvTypes } from "../kernels/kv-type.ts";
+import { halfTypes, kvHeadBytes, kvTypesName, type KvTypes } from "../kernels/kv-type.ts";
 import { sampleScratchBytes } from "../kernels/sample.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv, formatBytes, product, roundUp } from "../math.ts";
@@ -140,6 +140,13 @@ function planStates(model: Model, { parallel = 1, checkpoints }: PlanWishes, roo
   const checkpointCapacity = Math.min(wanted, fitting - sequenceCapacity);
   const stateBytes = piecesBytes(statePieces(model, sequenceCapacity + checkpointCapacity));
   return { stateBytesPerSequence, stateBytes, sequenceCapacity, checkpointCapacity };
+}
+
+/** "tq4 with 1.09 kB a token (27 % of f16)": what the cache keeps, and what that saves. */
+export function describeCache(plan: MemoryPlan): string {
+  const { kvTypes, cacheBytesPerToken: bytes, halfBytesPerToken: half } = plan;
+  const saved = bytes < half ? ` (${Math.round((100 * bytes) / half)} % of f16)` : "";
+  return `${kvTypesName(kvTypes)} with ${formatBytes(bytes)} a token${saved}`;
 }
 
 /** Of all layers. */

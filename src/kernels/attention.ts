@@ -183,7 +183,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(quantizes),
       sideCount(team.lanes, valueWidth),
       keyLoads(kvTypes.key, headWidth, loads),
-      loads,
+      kvTypes.value === "f16" ? loads : ceilDiv(loads, 2),
       Number(rope?.key !== undefined),
       ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
       heads / kvHeads / group,
@@ -255,10 +255,15 @@ function sideCount(lanes: number, valueWidth: number): number {
   return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
 }
 
-/** Of 16 bytes of a key, or of its chunks of codes; they divide the head. */
-function keyLoads(type: KvType, headWidth: number, most: number): number {
-  const loads = type === "f16" ? headWidth / 8 : ceilDiv(headWidth, 32);
-  return [16, 8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
+/**
+ * Of 16 bytes of a key, or of its chunks of codes; they divide the head. What has to be decoded is
+ * less in bytes, and more code for each.
+ */
+function keyLoads(type: KvType, headWidth: number, loads: number): number {
+  const isCoded = type !== "f16";
+  const count = isCoded ? ceilDiv(headWidth, 32) : headWidth / 8;
+  const most = isCoded ? ceilDiv(loads, 8) : loads;
+  return [16, 8, 5, 4, 3, 2].find((part) => part <= most && count % part === 0) ?? 1;
 }
 
 /** A processor has its caches, and its compilers take seconds for what is unrolled that far. */

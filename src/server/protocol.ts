@@ -37,6 +37,8 @@ export interface ModelFacts {
   readonly deviceBudgetBytes: number;
   /** Tokens that the cache of keys and values has room for. */
   readonly cacheTokens: number;
+  /** What it keeps of each, for people. */
+  readonly cache: string;
   readonly loadMs: number;
   readonly hasTokenizer: boolean;
   /** The chat template's text; undefined if there is none. */

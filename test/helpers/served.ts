@@ -123,6 +123,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           deviceBytes: 1000,
           deviceBudgetBytes: 4000,
           cacheTokens: 2048,
+          cache: "f16 with 8.19 kB a token",
           loadMs: 1,
           hasTokenizer: true,
           template: template.source,

@@ -1,9 +1,10 @@
 /** A model file: can zinc run it, does it fit this device, and how long may texts be. */
 import { resolveTemplate } from "../../chat/prompt.ts";
-import { planMemory } from "../../engine/plan.ts";
+import { describeCache, planMemory } from "../../engine/plan.ts";
 import { UserError } from "../../errors.ts";
 import type { GgufFile } from "../../gguf/file.ts";
 import { openModelFile, openTokenizer } from "../../index.ts";
+import { kvTypesName, type KvTypeName, type KvTypes } from "../../kernels/kv-type.ts";
 import { formatBytes } from "../../math.ts";
 import { describeModel } from "../../model/architectures.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
@@ -15,12 +16,15 @@ export interface ModelFacts {
   readonly architecture: string;
   readonly weightBytes: number;
   readonly contextTokens: number;
+  readonly kvType: KvTypeName;
+  readonly cacheBytesPerToken: number;
 }
 
 /** All checks of a file; the facts are null if it cannot be run. */
 export async function checkModel(
   path: string | undefined,
   gpu: Gpu | undefined,
+  kvTypes: KvTypes | undefined,
 ): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
   const results: CheckResult[] = [];
   try {
@@ -31,17 +35,19 @@ export async function checkModel(
     model.weights.declared();
     results.unshift(ok("model", `${name} (${architecture}), ${formatBytes(file.sizeBytes)}`));
     if (gpu === undefined) return { results, facts: null };
-    const plan = planMemory(gpu.device, model);
+    const plan = planMemory(gpu.device, model, { kvTypes });
     results.push(
       ok(
         "fit",
         `${formatBytes(plan.weightBytes)} of weights; the longest context is ` +
           `${plan.contextTokens} of ${model.config.contextLength} tokens ` +
-          `(${formatBytes(plan.cacheBytes)})`,
+          `(${formatBytes(plan.cacheBytes)}), cache ${describeCache(plan)}`,
       ),
     );
-    const { weightBytes, contextTokens } = plan;
-    return { results, facts: { name, architecture, weightBytes, contextTokens } };
+    const { weightBytes, contextTokens, cacheBytesPerToken } = plan;
+    const kvType = kvTypesName(plan.kvTypes);
+    const sizes = { weightBytes, contextTokens, kvType, cacheBytesPerToken };
+    return { results, facts: { name, architecture, ...sizes } };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     results.push(failure(error.kind === "memory" ? "fit" : "model", error.text));
