@@ -227,7 +227,9 @@ void storeResults(uint kvHead, uint firstRow, uint endRow, uint firstQuery, uint
             const uint head = headOf(kvHead, firstRow, index);
             const uint column = gl_WorkGroupID.z * PART_WIDTH + j * FRAGMENT_COLUMNS + e % FRAGMENT_COLUMNS;
             float value = patches[patch_ + e];
-            if (GATED && !isScrambled(VALUE_TYPE)) value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + column]);
+            if (GATED && !isScrambled(VALUE_TYPE)) {
+                value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + column]);
+            }
             result.at[head * HEAD_WIDTH + column] = value;
         }
     }

@@ -22,12 +22,12 @@ import {
 import { formatOf } from "./chat/output/format.ts";
 import { encodeRaw, resolveTemplate, type ResolvedTemplate } from "./chat/prompt.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
+import { cacheTypes, type KvTypeName } from "./engine/cache-types.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
 import { UserError } from "./errors.ts";
 import { openGguf, type GgufFile } from "./gguf/file.ts";
-import { kvTypeNames, parseKvTypes, type KvTypeName, type KvTypes } from "./kernels/kv-type.ts";
 import { describeModel } from "./model/architectures.ts";
 import type { ModelConfig } from "./model/config.ts";
 import type { UploadProgress } from "./model/upload.ts";
@@ -39,7 +39,7 @@ import { Result, VulkanError } from "./vulkan/result.ts";
 export { UserError } from "./errors.ts";
 export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
-export type { KvTypeName } from "./kernels/kv-type.ts";
+export type { KvTypeName } from "./engine/cache-types.ts";
 export type { Answer, Part, ToolCall } from "./chat/answer.ts";
 export type { ChatRequest } from "./chat/chat-prompt.ts";
 export type { ChatMessage } from "./chat/messages.ts";
@@ -112,7 +112,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
-  const kvTypes = requireKvTypes(kvType);
+  const kvTypes = cacheTypes(kvType);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const model = describeModel(file);
@@ -143,13 +143,6 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     owned: opened.move(),
     loadMs: performance.now() - started,
   });
-}
-
-function requireKvTypes(name: string): KvTypes {
-  const types = parseKvTypes(name);
-  if (types !== undefined) return types;
-  const known = kvTypeNames.join(", ");
-  throw new UserError("usage", `kvType ${name} is unknown`, `choose of ${known}, or two: q8_0,tq4`);
 }
 
 /** Whether an error means that the device is gone, with everything that was on it. */

@@ -16,6 +16,8 @@ uvec4 nearestCodes(uint type, vec4 v) {
     return codes;
 }
 
+uint packFour(uvec4 c) { return c.x | (c.y << 4) | (c.z << 8) | (c.w << 12); }
+
 // Two bits of each code, and its third above them.
 uint packThree(uvec4 c) {
     const uvec4 low = c & 3;
@@ -40,7 +42,7 @@ void encodeNoise(uint type, uint slot, uint desk, uint quads, uint lane, bool mi
         const vec4 levels = levelsOf(type, codes << (type == TQ4 ? 19 : 20));
         match += dot(v, levels);
         if (!mine) continue;
-        quadCodes[desk][quad] = type == TQ4 ? codes.x | (codes.y << 4) | (codes.z << 8) | (codes.w << 12) : packThree(codes);
+        quadCodes[desk][quad] = type == TQ4 ? packFour(codes) : packThree(codes);
         HEADS[slot][quad] = levels;
     }
     match = headSum(match);

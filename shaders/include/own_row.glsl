@@ -53,7 +53,8 @@ void scrambleQueries(uint team, uint lane) {
 
 // The row's own key or value, which is in the room of head `slot`, into the cache as codes, and back as
 // these have it.
-void encodeSlot(uint type, uint slot, UintsOut cache, uint block, uint kvHead, uint offset, uint width, uint lane, bool mine) {
+void encodeSlot(uint type, uint slot, UintsOut cache, uint block, uint kvHead, uint offset, uint width, uint lane,
+                bool mine) {
     const uint desk = slot - OWN_KEY;
     const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
     encodeHead(type, slot, desk, width / 4, cache, tile, offset, lane, mine);

@@ -66,9 +66,10 @@ export const perplexityCommand = command({
     if (scored === 0) return signalExitCode() ?? 0;
     const { plan } = model.engine;
     const { kvTypes, cacheBytesPerToken } = plan;
+    const facts = { ctx, kvType: kvTypesName(kvTypes), cacheBytesPerToken };
     await writeOut(
       values.json === true
-        ? `${JSON.stringify({ ...result, ctx, kvType: kvTypesName(kvTypes), cacheBytesPerToken })}\n`
+        ? `${JSON.stringify({ ...result, ...facts })}\n`
         : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}, ` +
             `cache ${describeCache(plan)}\n`,
     );

@@ -34,7 +34,7 @@ export function kvTypesName({ key, value }: KvTypes): KvTypeName {
 }
 
 function isKvType(name: string | undefined): name is KvType {
-  return name !== undefined && name in chunkWords;
+  return name !== undefined && Object.hasOwn(chunkWords, name);
 }
 
 const chunkValues = 32;

@@ -121,7 +121,7 @@ export class Cache {
 }
 
 /** The tile that has a position of a head. */
-export function tileOf(
+function tileOf(
   bytes: Uint8Array,
   { table }: { readonly table: readonly number[] },
   type: KvType,
