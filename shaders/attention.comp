@@ -13,6 +13,9 @@
 // In steps of one row, queries may come as their product left them: every workgroup then norms and
 // rotates them for itself. With STORES, the one that has the row's own position also rotates its key,
 // stores it with the value, and takes both from shared memory.
+//
+// Keys and values may be codes (include/cache_codes.glsl). Where these are of scrambled heads, so are the
+// queries, which are scrambled here where they are rotated here; results are unscrambled at the end.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -44,12 +47,16 @@ layout(constant_id = 18) const uint ROTARY = 128;
 layout(constant_id = 19) const float MAGNITUDE = 1;
 layout(constant_id = 20) const float EPSILON = 0;
 layout(constant_id = 21) const uint SHARE = 1;  // workgroups that share a key/value head
+layout(constant_id = 22) const uint KEY_TYPE = F16;
+layout(constant_id = 23) const uint VALUE_TYPE = F16;
+layout(constant_id = 24) const bool SCRAMBLE_QUERY = false;
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
 #include "include/soft_cap.glsl"
 
 float headSum(float value) { return clusterSum(value, LANES); }
 #include "include/rope.glsl"
+#include "include/cache_codes.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
@@ -87,7 +94,15 @@ const float LOWEST = -1e30;
 // Fewer keys are not worth a workgroup of their own.
 const uint SPLIT_KEYS_MIN = TEAMS * LANES < 64 ? 64 : TEAMS * LANES;
 
-shared vec4 queries[STORES ? GROUP + 1 : GROUP][QUADS];  // and the row's own key
+const bool CODED_KEYS = KEY_TYPE != F16;
+const bool CODED_VALUES = VALUE_TYPE != F16;
+const bool CODED = KEY_TYPE + VALUE_TYPE < 2 * F16;
+const uint OWN_KEY = GROUP;
+const uint OWN_VALUE = GROUP + 1;
+const uint HEAD_QUADS_MAX = QUADS > VALUE_QUADS ? QUADS : VALUE_QUADS;
+
+// And the row's own key, and its value if that is coded.
+shared vec4 queries[GROUP + uint(STORES) + uint(CODED)][HEAD_QUADS_MAX];
 shared float weights[TEAMS][GROUP][LANES];
 shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
@@ -104,6 +119,14 @@ void teamBarrier() {
 #endif
 }
 
+const uint HEAD_LANES = LANES;
+void headOrder() { teamBarrier(); }
+#define HEADS queries
+#include "include/scramble.glsl"
+const uint DESKS = 2;
+const uint HEAD_ROOM = CODED ? HEAD_QUADS_MAX : CHUNK_QUADS;
+#include "include/cache_encode.glsl"
+
 struct Found {
     float best;
     float total;
@@ -112,25 +135,7 @@ struct Found {
 
 uint quadOf(uint lane, uint i) { return SIDES > 1 ? lane % VALUE_QUADS : lane + i * LANES; }
 
-void scoreKey(uint blocks[TILE_BLOCKS], uint kvHead, uint key, out float scores[GROUP]) {
-    [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = 0;
-    const uint block = blocks[TILE_BLOCKS == 1 ? 0 : (key % LANES) / BLOCK_TOKENS];
-    const uint base = cacheWord(block, kvHead, key % BLOCK_TOKENS, kvHeads, HEAD_WIDTH) / 4;
-    for (uint i = 0; i < QUADS / 2; i += KEY_LOADS) {
-        uvec4 words[KEY_LOADS];
-        [[unroll]] for (uint j = 0; j < KEY_LOADS; j++) words[j] = keyCache.at[base + i + j];
-        [[unroll]] for (uint j = 0; j < KEY_LOADS; j++) {
-            const vec4 low = vec4(unpackHalf2x16(words[j].x), unpackHalf2x16(words[j].y));
-            const vec4 high = vec4(unpackHalf2x16(words[j].z), unpackHalf2x16(words[j].w));
-            [[unroll]] for (uint g = 0; g < GROUP; g++) {
-                scores[g] += dot(queries[g][2 * (i + j)], low) + dot(queries[g][2 * (i + j) + 1], high);
-            }
-        }
-    }
-    if (CAPPED) {
-        [[unroll]] for (uint g = 0; g < GROUP; g++) scores[g] = softCap(scores[g], cap);
-    }
-}
+#include "include/cached_heads.glsl"
 
 // Adds weight · value of the keys of a tile. Keys outside the range have no weight; those behind its
 // end are not in the cache either, and what lies there may be no number.
@@ -147,13 +152,12 @@ void addValues(uint blocks[TILE_BLOCKS], uint kvHead, uint first, uint end, uint
                 const uint at = min(k + j * SIDES + side, count - 1);
                 const uint block = blocks[TILE_BLOCKS == 1 ? 0 : at / BLOCK_TOKENS];
                 const uint offset = (first + at) % BLOCK_TOKENS;
-                const uint base = cacheWord(block, kvHead, offset, kvHeads, VALUE_WIDTH) / 2;
-                words[j] = valueCache.at[base + quad];
+                words[j] = loadValue(block, kvHead, offset, quad);
             }
             [[unroll]] for (uint j = 0; j < KEYS_AT_ONCE; j++) {
                 const uint at = k + j * SIDES + side;
                 if (at >= count) continue;
-                const vec4 value = vec4(unpackHalf2x16(words[j].x), unpackHalf2x16(words[j].y));
+                const vec4 value = unpackValue(words[j], quad);
                 [[unroll]] for (uint g = 0; g < GROUP; g++) {
                     found[g].sums[i] += weights[team][g][at] * value;
                 }
@@ -174,13 +178,14 @@ void search(uint sequence, uint kvHead, uvec2 range, uint team, uint lane, inout
             blocks[i] = stepBlock(step_, sequence, block);
         }
         float scores[GROUP];
+        const float scaleOfValue = valueScale(blocks, kvHead, min(key, range.y - 1));
         scoreKey(blocks, kvHead, min(key, range.y - 1), scores);
         [[unroll]] for (uint g = 0; g < GROUP; g++) {
             const bool visible = key >= range.x && key < range.y;
             const float next = max(found[g].best, clusterMax(visible ? scores[g] : LOWEST, LANES));
             const float weight = visible ? exp(scores[g] - next) : 0;
             const float shrink = exp(found[g].best - next);
-            weights[team][g][lane] = weight;
+            weights[team][g][lane] = weight * scaleOfValue;
             found[g].total = found[g].total * shrink + clusterSum(weight, LANES);
             found[g].best = next;
             [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) found[g].sums[i] *= shrink;
@@ -250,7 +255,21 @@ void storePart(uint head, uint split_, Found found, uint lane) {
     }
 }
 
-void storeResult(uint row, uint headOfRow, Found found, uint lane) {
+// The queries are not needed any more: their room is that of the head `slot`.
+void unscramble(uint slot, inout vec4 values[LANE_QUADS], uint lane, bool mine) {
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = quadOf(lane, i);
+        if (mine && quad < VALUE_QUADS) queries[slot][quad] = values[i];
+    }
+    unscrambleHead(slot, VALUE_QUADS, lane, mine);
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
+        const uint quad = min(quadOf(lane, i), VALUE_QUADS - 1);
+        values[i] = queries[slot][quad] * signsOf(quad);
+    }
+}
+
+// All teams come here together; only of those with a head, `mine`, the result is stored.
+void storeResult(uint row, uint headOfRow, Found found, uint lane, bool mine) {
     const uint head = row * kvHeads * SHARE * GROUP + headOfRow;
     float shrink = 1;
     if (SINKS) {
@@ -259,19 +278,22 @@ void storeResult(uint row, uint headOfRow, Found found, uint lane) {
         shrink = exp(min(found.best - sink, 0));
         found.total = found.total * shrink + exp(min(sink - found.best, 0));
     }
+    vec4 values[LANE_QUADS];
+    [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) values[i] = found.sums[i] * (shrink / found.total);
+    if (isScrambled(VALUE_TYPE)) unscramble(headOfRow % GROUP, values, lane, mine);
     [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
         const uint quad = quadOf(lane, i);
-        vec4 value = found.sums[i] * (shrink / found.total);
+        vec4 value = values[i];
         if (GATED && quad < VALUE_QUADS) {
             value /= 1.0 + exp(-query.at[(2 * head + 1) * QUADS + quad]);
         }
-        const bool mine = quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
+        const bool stores = mine && quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
         if (QUANTIZE) {
-            const QuadCodes codes = quantizeQuad(mine ? value : vec4(0));
-            if (!mine) continue;
+            const QuadCodes codes = quantizeQuad(stores ? value : vec4(0));
+            if (!stores) continue;
             UintsOut(result).at[head * VALUE_QUADS + quad] = codes.codes;
             if (quad % 4 == 0) steps.at[head * (VALUE_QUADS / 4) + quad / 4] = codes.run;
-        } else if (mine) {
+        } else if (stores) {
             result.at[head * VALUE_QUADS + quad] = value;
         }
     }
@@ -317,6 +339,8 @@ void main() {
     const uint firstHead = counter * GROUP;
     const bool own = STORES && isLast && team == TEAMS - 1;
     prepareHeads(row, kvHead, firstHead, position, team, lane, own);
+    if (SCRAMBLE_QUERY) scrambleQueries(team, lane);
+    if (CODED && STORES && isLast) encodeOwn(row, kvHead, position, team, lane);
     barrier();
     Found found[GROUP];
     beginWith(own, lane, found);
@@ -335,18 +359,20 @@ void main() {
         }
     }
     barrier();
-    [[dont_unroll]] for (uint g = team; g < GROUP; g += TEAMS) {
+    // To unscramble, all teams take the same number of turns: see search.
+    const uint turnsEnd = isScrambled(VALUE_TYPE) ? GROUP + team : GROUP;
+    [[dont_unroll]] for (uint turn = team; turn < turnsEnd; turn += TEAMS) {
+        const uint g = min(turn, GROUP - 1);
         Found all;
         mergeTeams(g, lane, all);
-        if (count == 1) storeResult(row, group * GROUP + g, all, lane);
-        else storePart(firstHead + g, split_, all, lane);
+        if (count == 1) storeResult(row, group * GROUP + g, all, lane, turn < GROUP);
+        else if (turn < GROUP) storePart(firstHead + g, split_, all, lane);
     }
     if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
-    // All teams take the same number of turns: see search.
     [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;
         mergeParts(firstHead + g, count, team, lane, all);
-        if (first + team < GROUP) storeResult(row, group * GROUP + g, all, lane);
+        storeResult(row, group * GROUP + g, all, lane, first + team < GROUP);
     }
 }

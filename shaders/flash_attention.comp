@@ -4,8 +4,9 @@
 // its subgroups holds FRAGMENT_ROWS of these queries and their sums. Tiles of keys before all windows or
 // behind all positions are skipped. Rows of several sequences in a tile are served one after the other.
 //
-// Operands are halves (queries, the cache as it is, weights between 0 and 1), scores and sums floats.
-// Score caps, sinks and gates are those of attention.comp.
+// Operands are halves (queries, the cache as it is or decoded, weights between 0 and 1), scores and sums
+// floats. Score caps, sinks and gates are those of attention.comp. Scrambled queries come so; results of
+// scrambled values leave so, before their gates.
 #version 460
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -30,7 +31,10 @@ layout(constant_id = 8) const uint FRAGMENT_COLUMNS = 16;
 layout(constant_id = 9) const uint FRAGMENT_DEPTH = 16;
 // Workgroups that share the width of a value, for sums that would fill the registers.
 layout(constant_id = 10) const uint PARTS = 1;
+layout(constant_id = 11) const uint KEY_TYPE = F16;
+layout(constant_id = 12) const uint VALUE_TYPE = F16;
 #include "include/soft_cap.glsl"
+#include "include/cache_codes.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     Float4s query;      // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
@@ -106,6 +110,27 @@ void loadTile(Uint4s cache, uint block, uint kvHead, uint count) {
     const uint base = cacheWord(block, kvHead, 0, kvHeads, HEAD_WIDTH) / 4;
     [[unroll]] for (uint i = gl_LocalInvocationIndex; i < KEYS * CHUNKS; i += WORKGROUP) {
         tile[(i / CHUNKS) * STRIDE + i % CHUNKS] = i / CHUNKS < count ? cache.at[base + i] : uvec4(0);
+    }
+}
+
+// Two quads of a head as halves.
+uvec4 decodeChunk(uint type, Uints cache, uint tile_, uint offset, uint chunk) {
+    const float factor = cacheScale(type, cache, tile_, offset, HEAD_WIDTH, chunk / 4);
+    const uint quad = 2 * chunk;
+    const uvec2 first = quadWords(type, cache, tile_, offset, HEAD_WIDTH, quad);
+    const uvec2 second = quadWords(type, cache, tile_, offset, HEAD_WIDTH, quad + 1);
+    const vec4 low = quadValues(type, first, quad % CHUNK_QUADS) * factor;
+    const vec4 high = quadValues(type, second, (quad + 1) % CHUNK_QUADS) * factor;
+    return uvec4(packHalf2x16(low.xy), packHalf2x16(low.zw), packHalf2x16(high.xy), packHalf2x16(high.zw));
+}
+
+// The same as loadTile of keys or values that are codes.
+void decodeTile(uint type, Uints cache, uint block, uint kvHead, uint count) {
+    const uint tile_ = cacheTile(type, block, kvHead, kvHeads, HEAD_WIDTH);
+    [[unroll]] for (uint i = gl_LocalInvocationIndex; i < KEYS * CHUNKS; i += WORKGROUP) {
+        const uint offset = i / CHUNKS;
+        const uint chunk = i % CHUNKS;
+        tile[offset * STRIDE + chunk] = offset < count ? decodeChunk(type, cache, tile_, offset, chunk) : uvec4(0);
     }
 }
 
@@ -202,7 +227,9 @@ void storeResults(uint kvHead, uint firstRow, uint endRow, uint firstQuery, uint
             const uint head = headOf(kvHead, firstRow, index);
             const uint column = gl_WorkGroupID.z * PART_WIDTH + j * FRAGMENT_COLUMNS + e % FRAGMENT_COLUMNS;
             float value = patches[patch_ + e];
-            if (GATED) value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + column]);
+            if (GATED && !isScrambled(VALUE_TYPE)) {
+                value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + column]);
+            }
             result.at[head * HEAD_WIDTH + column] = value;
         }
     }
@@ -238,14 +265,16 @@ void main() {
             const uint first = block * KEYS;
             const uint place = stepBlock(step_, sequence, block);
             barrier();
-            loadTile(keyCache, place, kvHead, end - first);
+            if (KEY_TYPE == F16) loadTile(keyCache, place, kvHead, end - first);
+            else decodeTile(KEY_TYPE, Uints(keyCache), place, kvHead, end - first);
             barrier();
             scoreTile(firstQuery, patch_);
             subgroupOrder();
             const float shrink = weigh(firstQuery, patch_, visible, first, seen);
             scaleSums(shrink, patch_, sums);
             barrier();
-            loadTile(valueCache, place, kvHead, end - first);
+            if (VALUE_TYPE == F16) loadTile(valueCache, place, kvHead, end - first);
+            else decodeTile(VALUE_TYPE, Uints(valueCache), place, kvHead, end - first);
             barrier();
             addValues(firstQuery, sums);
         }

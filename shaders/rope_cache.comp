@@ -1,5 +1,6 @@
 // Rotary position embedding of queries and keys (see include/rope.glsl) and the write of keys and
-// values to the cache: as halves, to the slot of their position. One workgroup a row and head: first
+// values to the cache, to the slot of their position: as halves or as codes (include/cache_codes.glsl),
+// and queries are scrambled if keys are. One workgroup a row and head: first
 // the query heads, then the key heads, then the value heads.
 // @variant REDUCTION: subgroup shared
 #version 460
@@ -16,19 +17,32 @@ layout(constant_id = 4) const bool NORM_VALUE = false;
 layout(constant_id = 5) const uint ROTARY = 128;     // leading values of a head that are rotated
 layout(constant_id = 6) const float MAGNITUDE = 1;   // of cosine and sine: YaRN's attention factor
 layout(constant_id = 7) const float EPSILON = 0;     // of the norms
+layout(constant_id = 8) const uint KEY_TYPE = F16;
+layout(constant_id = 9) const uint VALUE_TYPE = F16;
 #include "include/reduce.glsl"
+#include "include/codes.glsl"
 
 const uint HEAD_LANES = WORKGROUP;
 uint headLane() { return gl_LocalInvocationID.x; }
 float headSum(float value) { return workgroupSum(value); }
 #include "include/rope.glsl"
+#include "include/cache_codes.glsl"
+
+const bool CODED = KEY_TYPE + VALUE_TYPE < 2 * F16;
+const uint HEAD_ROOM = CODED ? 128 : CHUNK_QUADS;  // of heads up to 512 wide
+shared vec4 heads_[1][HEAD_ROOM];
+void headOrder() { barrier(); }
+#define HEADS heads_
+const uint DESKS = 1;
+#include "include/scramble.glsl"
+#include "include/cache_encode.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     FloatsOut query;      // [rows, heads, queryStride], of which the first headWidth values count
     Floats key;           // [rows, kvHeads, headWidth]
     Floats value;         // [rows, kvHeads, valueWidth]
-    UintsOut keyCache;    // [blocks, kvHeads, BLOCK_TOKENS, headWidth] halves
-    UintsOut valueCache;  // [blocks, kvHeads, BLOCK_TOKENS, valueWidth] halves
+    UintsOut keyCache;    // see cache.glsl
+    UintsOut valueCache;
     Frequencies frequencies;  // [ROTARY / 2]
     Floats queryNorm;     // [headWidth], read with NORM_QUERY
     Floats keyNorm;       // [headWidth], read with NORM_KEY
@@ -64,6 +78,11 @@ float sharpness(uint position) {
     return 1.0 + temperature * log(float(position / temperatureSpan) + 1.0);
 }
 
+void storeQuery(uint base, uint i, float value) {
+    if (isScrambled(KEY_TYPE)) heads_[0][i / 4][i % 4] = value;
+    else query.at[base + i] = value;
+}
+
 void rotateQuery(uint row, uint head, uint position) {
     const uint base = (row * heads + head) * queryStride;
     Floats source = Floats(query);
@@ -74,12 +93,15 @@ void rotateQuery(uint row, uint head, uint position) {
         const vec2 v = turned(vec2(headValue(source, base, pair.x, scale, NORM_QUERY, queryNorm),
                                    headValue(source, base, pair.y, scale, NORM_QUERY, queryNorm)),
                               rotation(position, frequencies.at[p]) * MAGNITUDE);
-        query.at[base + pair.x] = v.x;
-        query.at[base + pair.y] = v.y;
+        storeQuery(base, pair.x, v.x);
+        storeQuery(base, pair.y, v.y);
     }
     for (uint i = ROTARY + headLane(); i < headWidth; i += HEAD_LANES) {
-        query.at[base + i] = headValue(source, base, i, scale, NORM_QUERY, queryNorm);
+        storeQuery(base, i, headValue(source, base, i, scale, NORM_QUERY, queryNorm));
     }
+    if (!isScrambled(KEY_TYPE)) return;
+    scrambleHead(0, headWidth / 4, headLane(), true);
+    for (uint i = headLane(); i < headWidth; i += HEAD_LANES) query.at[base + i] = heads_[0][i / 4][i % 4];
 }
 
 float rotatedKey(uint base, uint i, float scale, uint position) {
@@ -90,6 +112,11 @@ float rotatedKey(uint base, uint i, float scale, uint position) {
                                headValue(key, base, pair.y, scale, NORM_KEY, keyNorm)),
                           rotation(position, frequencies.at[p]) * MAGNITUDE);
     return i == pair.x ? v.x : v.y;
+}
+
+void encode(uint type, UintsOut cache, uint block, uint kvHead, uint position, uint width) {
+    const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
+    encodeHead(type, 0, 0, width / 4, cache, tile, position % BLOCK_TOKENS, headLane(), true);
 }
 
 void main() {
@@ -109,6 +136,13 @@ void main() {
     const uint slot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, width);
     if (isKey) {
         const float scale = NORM_KEY ? normScale(key, base, width) : 1;
+        if (KEY_TYPE != F16) {
+            for (uint i = headLane(); i < width; i += HEAD_LANES) {
+                heads_[0][i / 4][i % 4] = rotatedKey(base, i, scale, position);
+            }
+            encode(KEY_TYPE, keyCache, block, kvHead, position, width);
+            return;
+        }
         for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
             const vec2 pair = vec2(rotatedKey(base, 2 * i, scale, position),
                                    rotatedKey(base, 2 * i + 1, scale, position));
@@ -116,6 +150,13 @@ void main() {
         }
     } else {
         const float scale = NORM_VALUE ? normScale(value, base, width) : 1;
+        if (VALUE_TYPE != F16) {
+            for (uint i = headLane(); i < width; i += HEAD_LANES) {
+                heads_[0][i / 4][i % 4] = value.at[base + i] * scale;
+            }
+            encode(VALUE_TYPE, valueCache, block, kvHead, position, width);
+            return;
+        }
         for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
             const vec2 pair = vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]);
             valueCache.at[slot + i] = packHalf2x16(pair * scale);

@@ -33,6 +33,7 @@ import { Grammars, vocabularyOf } from "./chat/shape/grammars.ts";
 import type { TokenMask } from "./chat/shape/token-mask.ts";
 import { TextReader, type TokenReader } from "./chat/token-reader.ts";
 import type { DraftSource } from "./engine/drafter.ts";
+import { cacheTypes, type KvTypeName } from "./engine/cache-types.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
@@ -49,6 +50,7 @@ import { Result, VulkanError } from "./vulkan/result.ts";
 export { UserError } from "./errors.ts";
 export { defaultSampling, type Sampling } from "./engine/sampling.ts";
 export type { MemoryPlan } from "./engine/plan.ts";
+export type { KvTypeName } from "./engine/cache-types.ts";
 export type { Answer, Part, ToolCall } from "./chat/answer.ts";
 export type { ChatRequest } from "./chat/chat-prompt.ts";
 export type { AnswerFormat } from "./chat/shape/answer-shape.ts";
@@ -73,6 +75,10 @@ export interface LoadOptions {
   readonly cacheTokens?: number | undefined;
   /** States of recurrent layers that are kept for prompts that begin alike, at most. */
   readonly checkpoints?: number | undefined;
+  /**
+   * What the cache keeps keys and values as, or each of them: "tq4", "q8_0,tq4"; "f16" by default.
+   */
+  readonly kvType?: KvTypeName | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
   /**
@@ -130,13 +136,15 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
-  const { parallel = 8, cacheTokens, checkpoints, device, devices, deviceMemory } = options;
+  const { parallel = 8, cacheTokens, checkpoints, kvType = "f16" } = options;
+  const { device, devices, deviceMemory } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
   for (const byteSize of deviceMemory ?? []) requireCount("deviceMemory", byteSize, 1);
+  const kvTypes = cacheTypes(kvType);
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const describe = () => describeModel(file, { predicts: options.drafts === "mtp" });
@@ -156,6 +164,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     contextTokensMax,
     cacheTokens,
     checkpoints,
+    kvTypes,
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     profile: options.profile === true,

@@ -4,8 +4,8 @@
 
 // The row's own key and value, as the cache will have them: pairs of halves. (Unpacked at once they
 // would not be rounded: compilers see through that.)
-shared uint ownKey[STORES ? HEAD_WIDTH / 2 : 1];
-shared uint ownValue[STORES ? VALUE_WIDTH / 2 : 1];
+shared uint ownKey[STORES && !CODED_KEYS ? HEAD_WIDTH / 2 : 2];
+shared uint ownValue[STORES && !CODED_VALUES ? VALUE_WIDTH / 2 : 2];
 
 const uint HEAD_QUADS = (QUADS + LANES - 1) / LANES;          // of a head, that an invocation looks after
 const uint TURNS = (GROUP + TEAMS - 1) / TEAMS;               // query heads of a team
@@ -24,8 +24,8 @@ void storeOwn(uint row, uint kvHead, uint position, uint lane, vec4 values[LANE_
     const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
     const uint keySlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, HEAD_WIDTH);
     const uint valueSlot = cacheWord(block, kvHead, position % BLOCK_TOKENS, kvHeads, VALUE_WIDTH);
-    for (uint quad = lane; quad < QUADS; quad += LANES) {
-        const vec4 v = queries[GROUP][quad];
+    for (uint quad = lane; quad < QUADS && !CODED_KEYS; quad += LANES) {
+        const vec4 v = queries[OWN_KEY][quad];
         const uvec2 halves = uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
         ownKey[2 * quad] = halves.x;
         ownKey[2 * quad + 1] = halves.y;
@@ -34,10 +34,54 @@ void storeOwn(uint row, uint kvHead, uint position, uint lane, vec4 values[LANE_
     [[unroll]] for (uint i = 0; i < LANE_QUADS; i++) {
         const uint quad = lane + i * LANES;
         if (quad >= VALUE_QUADS) continue;
+        if (CODED_VALUES) {
+            queries[OWN_VALUE][quad] = values[i];
+            continue;
+        }
         const uvec2 halves = uvec2(packHalf2x16(values[i].xy), packHalf2x16(values[i].zw));
         ownValue[2 * quad] = halves.x;
         ownValue[2 * quad + 1] = halves.y;
         Uint2sOut(valueCache).at[valueSlot / 2 + quad] = halves;
+    }
+}
+
+void scrambleQueries(uint team, uint lane) {
+    [[dont_unroll]] for (uint t = 0; t < TURNS; t++) {
+        scrambleHead(headOf(t, team), QUADS, lane, t * TEAMS + team < GROUP);
+    }
+}
+
+// The row's own key or value, which is in the room of head `slot`, into the cache as codes, and back as
+// these have it.
+void encodeSlot(uint type, uint slot, UintsOut cache, uint block, uint kvHead, uint offset, uint width, uint lane,
+                bool mine) {
+    const uint desk = slot - OWN_KEY;
+    const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
+    encodeHead(type, slot, desk, width / 4, cache, tile, offset, lane, mine);
+    for (uint quad = lane; quad < width / 4 && mine; quad += LANES) {
+        queries[slot][quad] *= encodedScale(type, desk, quad);
+    }
+}
+
+// All teams go through the barriers. Where key and value are kept alike, two teams work at the same time.
+void encodeOwn(uint row, uint kvHead, uint position, uint team, uint lane) {
+    const uint block = stepBlock(step_, stepSequence(step_, row), position / BLOCK_TOKENS);
+    const uint offset = position % BLOCK_TOKENS;
+    barrier();
+    if (KEY_TYPE == VALUE_TYPE && HEAD_WIDTH == VALUE_WIDTH) {
+        [[dont_unroll]] for (uint turn = team; turn < team + 2; turn += TEAMS) {
+            const uint slot = turn == 0 ? OWN_KEY : OWN_VALUE;
+            UintsOut cache = UintsOut(valueCache);
+            if (turn == 0) cache = UintsOut(keyCache);
+            encodeSlot(KEY_TYPE, slot, cache, block, kvHead, offset, HEAD_WIDTH, lane, turn < 2);
+        }
+        return;
+    }
+    if (CODED_KEYS) {
+        encodeSlot(KEY_TYPE, OWN_KEY, UintsOut(keyCache), block, kvHead, offset, HEAD_WIDTH, lane, team == 0);
+    }
+    if (CODED_VALUES) {
+        encodeSlot(VALUE_TYPE, OWN_VALUE, UintsOut(valueCache), block, kvHead, offset, VALUE_WIDTH, lane, team == 0);
     }
 }
 
@@ -122,7 +166,8 @@ void beginWith(bool own, uint lane, out Found found[GROUP]) {
             const uint quad = lane + i * LANES;
             if (quad >= QUADS) continue;
             const vec2 low = unpackHalf2x16(ownKey[2 * quad]);
-            score += dot(queries[g][quad], vec4(low, unpackHalf2x16(ownKey[2 * quad + 1])));
+            const vec4 halves = vec4(low, unpackHalf2x16(ownKey[2 * quad + 1]));
+            score += dot(queries[g][quad], CODED_KEYS ? queries[OWN_KEY][quad] : halves);
         }
         score = clusterSum(score, LANES);
         if (!own) continue;
@@ -133,7 +178,8 @@ void beginWith(bool own, uint lane, out Found found[GROUP]) {
             const bool mine = quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
             if (!mine) continue;
             const vec2 low = unpackHalf2x16(ownValue[2 * quad]);
-            found[g].sums[i] = vec4(low, unpackHalf2x16(ownValue[2 * quad + 1]));
+            const vec4 halves = vec4(low, unpackHalf2x16(ownValue[2 * quad + 1]));
+            found[g].sums[i] = CODED_VALUES ? queries[OWN_VALUE][quad] : halves;
         }
     }
 }

@@ -1,6 +1,7 @@
 /**
  * `zinc bench`: prefill and decode speed, measured, as a share of what the device's memory allows.
  */
+import { describeCache } from "../engine/cache-description.ts";
 import type { Engine } from "../engine/engine.ts";
 import { UserError } from "../errors.ts";
 import { openModelFile, type LanguageModel } from "../index.ts";
@@ -83,9 +84,10 @@ export const benchCommand = command({
     requireRoom(model, sizes);
     const results = await measure(model, values);
     const { readBytesPerSecond, ...rows } = results;
+    const { plan } = model.engine;
     const report = {
       device: { ...describeDevices(model.engine), readGBs: readBytesPerSecond / 1e9 },
-      model: { name: model.config.name, weightBytes: model.engine.plan.weightBytes },
+      model: { name: model.config.name, weightBytes: plan.weightBytes, cache: describeCache(plan) },
       ...rows,
     };
     await writeOut(values.json === true ? `${JSON.stringify(report)}\n` : format(report));
@@ -175,7 +177,7 @@ function measureReading({ gpus, plan: { stages, weightBytes } }: Engine): number
 
 interface Report {
   readonly device: { readonly name: string; readonly driver: string; readonly readGBs: number };
-  readonly model: { readonly name: string; readonly weightBytes: number };
+  readonly model: { readonly name: string; readonly weightBytes: number; readonly cache: string };
   readonly prefill: readonly PrefillRow[];
   readonly decode: readonly DecodeRow[];
   readonly prefixReuse?: readonly ReuseRow[];
@@ -186,7 +188,7 @@ function format(report: Report): string {
   const { device, model, prefill, decode, prefixReuse = [], speculation = [] } = report;
   const lines = [
     `${device.name} (${device.driver}), reads ${device.readGBs.toFixed(1)} GB/s`,
-    `${model.name}, ${formatBytes(model.weightBytes)} of weights`,
+    `${model.name}, ${formatBytes(model.weightBytes)} of weights, cache ${model.cache}`,
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
     ...decode.map(formatDecode),
     ...prefixReuse.map(formatReuse),

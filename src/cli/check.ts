@@ -1,6 +1,7 @@
 /** `zinc --check`: is everything as it should be, from the loader to the model's answer? */
 import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
+import { parseKvTypes, type KvTypes } from "../kernels/kv-type.ts";
 import { cacheFolder } from "../paths.ts";
 import { Gpu } from "../vulkan/gpu.ts";
 import {
@@ -18,7 +19,7 @@ import { checkDrivers, checkHost, checkLayers, checkRenderNodes } from "./check/
 import { command } from "./command.ts";
 import { describeDevice } from "./devices.ts";
 import { toggle } from "./flag.ts";
-import { modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
+import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
 import { paint, setQuiet, writeOut } from "./output.ts";
 
 export const checkCommand = command({
@@ -34,6 +35,7 @@ export const checkCommand = command({
     "zinc --check": "is everything as it should be?",
     "zinc --check -m llama-3.1-8b": "does this model fit, and with which context?",
     "zinc --check -m model.gguf --devices 0,1": "which of its layers would go where?",
+    "zinc --check -m llama-3.1-8b --kv-type tq4": "and if the cache takes a quarter?",
     "zinc --check --json --strict": "for scripts: exit code 1 also on a warning",
   },
   environment: modelEnvironment,
@@ -43,14 +45,16 @@ export const checkCommand = command({
   },
   flags: {
     ...modelFlags,
+    kvType: contextFlags.kvType,
     ...placeFlags,
     strict: toggle("a warning is a failure, too"),
     ...outputFlags,
   },
-  async run({ model, device, devices, deviceMemory, strict, json, quiet }) {
+  async run({ model, kvType, device, devices, deviceMemory, strict, json, quiet }) {
     setQuiet(quiet === true);
     const check = new Check(json === true ? async () => {} : printLine);
-    const found = await check.run(model, { device, devices, deviceMemory });
+    const kvTypes = kvType && parseKvTypes(kvType);
+    const found = await check.run(model, { device, devices, deviceMemory, kvTypes });
     const bad: Status[] = strict === true ? ["fail", "warn"] : ["fail"];
     const report = { ok: found.checks.every(({ status }) => !bad.includes(status)), ...found };
     if (json === true) await writeOut(`${JSON.stringify(report)}\n`);
@@ -63,7 +67,11 @@ export const checkCommand = command({
 interface Places {
   readonly device: string | undefined;
   readonly devices: readonly string[] | undefined;
+}
+
+interface Wishes extends Places {
   readonly deviceMemory: readonly number[] | undefined;
+  readonly kvTypes: KvTypes | undefined;
 }
 
 interface DescribedDevice extends ReturnType<typeof describeDevice> {
@@ -84,12 +92,13 @@ class Check {
     this.#onResult = onResult;
   }
 
-  async run(model: string | undefined, wishes: Places) {
+  async run(model: string | undefined, wishes: Wishes) {
     await this.#add(checkHost(), checkDrivers(), checkLayers(), checkRenderNodes());
     const gpus = await this.#open(wishes);
     const described: DescribedDevice[] = [];
     for (const gpu of distinct(gpus)) described.push(await this.#checkDevice(gpu));
-    const { results, facts } = await checkModel(model, gpus, wishes.deviceMemory);
+    const { deviceMemory: memoryBytes, kvTypes } = wishes;
+    const { results, facts } = await checkModel(model, gpus, { memoryBytes, kvTypes });
     await this.#add(...results);
     for (const gpu of gpus) gpu.close();
     await this.#add();

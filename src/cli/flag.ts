@@ -77,6 +77,22 @@ export function oneOf<const T extends string>(options: readonly T[], description
   return { description, hint: options.join("|"), completes: options, schema };
 }
 
+/** Words that `parse` knows, these among them. */
+export function parsed<T extends string>(
+  hint: string,
+  words: readonly string[],
+  description: string,
+  parse: (word: string) => T | undefined,
+  problem: string,
+): Flag<T> {
+  const schema = v.pipe(
+    v.string(),
+    v.transform(parse),
+    v.check((value) => value !== undefined, problem),
+  ) as v.GenericSchema<string, T>;
+  return { description, hint, completes: words, schema };
+}
+
 /** Which numbers a flag takes. */
 export interface Range {
   readonly min?: number;

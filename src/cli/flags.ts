@@ -1,16 +1,19 @@
 /** Flags that several commands share. */
 import { draftSources } from "../engine/drafter.ts";
+import { kvTypeNames, kvTypesName, parseKvTypes, type KvTypeName } from "../kernels/kv-type.ts";
 import {
   anyText,
   integer,
   integers,
   number,
   oneOf,
+  parsed,
   sizes,
   text,
   texts,
   toggle,
   words,
+  type Flag,
 } from "./flag.ts";
 
 export const modelFlags = {
@@ -38,6 +41,16 @@ export const placeFlags = {
   devices: words("list", "spread the layers over these, as 0,1 (default one device)"),
   deviceMemory: sizes("list", "to take of each at most, as 24GB,12GB (default what is free)"),
 } as const;
+/** Types of the cache: one, or one for keys and one for values. */
+function kvTypes(): Flag<KvTypeName> {
+  const description = `of the cache: ${kvTypeNames.join(", ")}, or two for K,V (default f16)`;
+  const problem = `must be one or two (for K,V) of ${kvTypeNames.join(", ")}`;
+  const parse = (word: string) => {
+    const types = parseKvTypes(word);
+    return types && kvTypesName(types);
+  };
+  return parsed("type", kvTypeNames, description, parse, problem);
+}
 
 export const contextFlags = {
   ctx: integer(
@@ -46,7 +59,7 @@ export const contextFlags = {
     { min: 1 },
     { alias: "c" },
   ),
-  kvType: oneOf(["f16"], "type of the cache of keys and values (default f16)"),
+  kvType: kvTypes(),
   deterministic: toggle("results that do not depend on how work is batched"),
 } as const;
 

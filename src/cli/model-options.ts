@@ -1,11 +1,13 @@
 /** From the shared flags to a loaded model. */
 import { canSwitchThinking } from "../chat/thinking.ts";
 import type { DraftSource } from "../engine/drafter.ts";
+import { describeCache } from "../engine/cache-description.ts";
 import { layersText } from "../engine/shortage.ts";
 import { UserError } from "../errors.ts";
 import {
   load,
   type GenerateOptions,
+  type KvTypeName,
   type LanguageModel,
   type LoadOptions,
   type MemoryPlan,
@@ -25,6 +27,7 @@ export interface ModelOptions {
   readonly devices?: readonly string[] | undefined;
   readonly deviceMemory?: readonly number[] | undefined;
   readonly ctx?: number | undefined;
+  readonly kvType?: KvTypeName | undefined;
   readonly deterministic?: boolean | undefined;
   readonly draft?: DraftSource | undefined;
   readonly template?: string | undefined;
@@ -45,6 +48,7 @@ export async function loadModel(
       devices: options.devices,
       deviceMemory: options.deviceMemory,
       contextTokens: options.ctx,
+      kvType: options.kvType,
       deterministic: options.deterministic,
       drafts: options.draft,
       profile: options.profile,
@@ -66,7 +70,7 @@ export function describeLoaded(model: LanguageModel): void {
   const { plan } = model.engine;
   note(
     `${model.config.name} on ${describePlaces(plan)}, context ${plan.contextTokens}, ` +
-      `loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
+      `cache ${describeCache(plan)}, loaded in ${(model.loadMs / 1000).toFixed(2)} s`,
   );
 }
 

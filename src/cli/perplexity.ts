@@ -1,7 +1,9 @@
 /** `zinc perplexity`: how well the model predicts a text. */
+import { describeCache } from "../engine/cache-description.ts";
 import { nextTurn } from "../engine/turn.ts";
 import { UserError } from "../errors.ts";
 import type { LanguageModel } from "../index.ts";
+import { kvTypesName } from "../kernels/kv-type.ts";
 import { command } from "./command.ts";
 import { integer, text } from "./flag.ts";
 import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
@@ -62,10 +64,14 @@ export const perplexityCommand = command({
     const result = await measure(model, tokens, ctx, windowCount);
     const { ppl, tokens: scored } = result;
     if (scored === 0) return signalExitCode() ?? 0;
+    const { plan } = model.engine;
+    const { kvTypes, cacheBytesPerToken } = plan;
+    const facts = { ctx, kvType: kvTypesName(kvTypes), cacheBytesPerToken };
     await writeOut(
       values.json === true
-        ? `${JSON.stringify({ ...result, ctx })}\n`
-        : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}\n`,
+        ? `${JSON.stringify({ ...result, ...facts })}\n`
+        : `perplexity ${ppl.toFixed(4)} over ${scored} tokens, windows of ${ctx}, ` +
+            `cache ${describeCache(plan)}\n`,
     );
     return signalExitCode() ?? 0;
   },

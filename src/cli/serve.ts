@@ -142,7 +142,7 @@ async function startEngine(
   values: ServeValues,
   giveUp: (error: UserError) => void,
 ): Promise<EngineHost> {
-  const { device, devices, deviceMemory, ctx, deterministic, draft, template } = values;
+  const { device, devices, deviceMemory, ctx, kvType, deterministic, draft, template } = values;
   return new EngineHost({
     main,
     model: {
@@ -151,6 +151,7 @@ async function startEngine(
       devices,
       deviceMemory,
       contextTokens: ctx,
+      kvType,
       parallel: values.parallel ?? usualParallel,
       deterministic: deterministic === true,
       drafts: draft,
@@ -233,10 +234,11 @@ async function announce(engine: EngineHost): Promise<void> {
   }
 }
 
-function describe({ name, deviceName, deviceBytes, contextTokens, loadMs }: ModelFacts): void {
+function describe({ name, deviceName, deviceBytes, ...facts }: ModelFacts): void {
+  const { contextTokens, cache, loadMs } = facts;
   note(
     `${name} on ${deviceName}: ${formatBytes(deviceBytes)} on the device, ` +
-      `context ${contextTokens}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
+      `context ${contextTokens}, cache ${cache}, loaded in ${(loadMs / 1000).toFixed(2)} s`,
   );
 }
 

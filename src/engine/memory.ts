@@ -45,9 +45,9 @@ export function allocateEngineMemory(
     return group.slices;
   };
   try {
-    const { contextTokens, cacheTokens, rowCapacity, sequenceCapacity } = plan;
+    const { contextTokens, cacheTokens, rowCapacity, sequenceCapacity, kvTypes } = plan;
     const outputCapacity = part.isLast ? plan.outputCapacity : 0;
-    const cachePlan = cachePieces(model, cacheTokens, part.caches);
+    const cachePlan = cachePieces(model, cacheTokens, kvTypes, part.caches);
     const caches = allocate("device", cachePlan, "the cache of keys and values");
     const statePlan = statePieces(part, stateCount(plan));
     const states = allocate("device", statePlan, "the state of recurrent layers");
@@ -92,6 +92,7 @@ export function allocateEngineMemory(
       ),
       keyCaches: byNumber(part.caches, caches),
       valueCaches: byNumber(part.caches, caches.slice(part.caches.length)),
+      kvTypes,
       states: Object.fromEntries(statePlan.map(({ label }, i) => [label, present(states[i])])),
       tables: uploadTables(gpu, model, groups),
       workspace: present(named.get("workspace")),

@@ -4,6 +4,7 @@
  */
 import { invariant, UserError } from "../errors.ts";
 import { attentionPartBytes } from "../kernels/attention.ts";
+import { halfTypes, kvHeadBytes, type KvTypes } from "../kernels/kv-type.ts";
 import { sampleScratchBytes } from "../kernels/sample.ts";
 import { blockTokens } from "../kernels/step.ts";
 import { ceilDiv, product, roundUp } from "../math.ts";
@@ -35,7 +36,10 @@ export interface MemoryPlan {
   /** In the order in which a step goes through them. */
   readonly stages: readonly StagePlan[];
   readonly weightBytes: number;
+  readonly kvTypes: KvTypes;
   readonly cacheBytesPerToken: number;
+  /** What that would be of halves. */
+  readonly halfBytesPerToken: number;
   /** Of one text. */
   readonly contextTokens: number;
   /** Of all texts together. */
@@ -67,6 +71,8 @@ export interface PlanWishes extends StateWishes {
   readonly contextTokensMax?: number | undefined;
   /** Of all texts together; a context, or so much that all have a moderate one, if that fits. */
   readonly cacheTokens?: number | undefined;
+  /** What the cache keeps keys and values as; halves by default. */
+  readonly kvTypes?: KvTypes | undefined;
   /** To take at most of each device, in their order; one number holds for all. */
   readonly memoryBytes?: readonly number[] | undefined;
 }
@@ -93,7 +99,7 @@ export function planMemory(
   wishes: PlanWishes = {},
 ): MemoryPlan {
   const { config } = model;
-  const { contextTokens, parallel = 1 } = wishes;
+  const { contextTokens, parallel = 1, kvTypes = halfTypes } = wishes;
   if (contextTokens !== undefined && contextTokens > config.contextLength) {
     throw new UserError(
       "usage",
@@ -129,7 +135,9 @@ export function planMemory(
     stateBytes: total((stage) => stage.stateBytes),
     totalBytes: total((stage) => stage.totalBytes),
     freeBytes: total((stage) => stage.freeBytes),
-    cacheBytesPerToken: cacheBytesPerToken(model),
+    kvTypes,
+    cacheBytesPerToken: cacheBytesPerToken(model, kvTypes),
+    halfBytesPerToken: cacheBytesPerToken(model),
     contextTokens: wanted,
     cacheTokens,
     rowCapacity: rowsMax,
@@ -147,6 +155,7 @@ function longestOf({ config }: Model, { contextTokensMax }: PlanWishes): number 
 interface Seat {
   readonly device: Device;
   readonly part: ModelPart;
+  readonly kvTypes: KvTypes;
   readonly freeBytes: number;
   readonly weightBytes: number;
   readonly activationBytes: number;
@@ -158,7 +167,8 @@ function seatsOf(
   wishes: PlanWishes,
   outputCapacity: number,
 ): Seat[] {
-  const frees = freeBytesOf(devices, wishes.memoryBytes);
+  const { memoryBytes, kvTypes = halfTypes } = wishes;
+  const frees = freeBytesOf(devices, memoryBytes);
   const rooms = frees.map((freeBytes, i) => {
     // The logits are those of the last one.
     const outputs = i === devices.length - 1 ? outputCapacity : 0;
@@ -170,7 +180,7 @@ function seatsOf(
     const part = partOf(model, ranges[i] ?? whole);
     const { blocks } = planPacking(device.capabilities, weightPieces(part.weights));
     const { freeBytes = 0, fixedBytes: activationBytes = 0 } = rooms[i] ?? {};
-    return { device, part, freeBytes, weightBytes: sum(blocks), activationBytes };
+    return { device, part, kvTypes, freeBytes, weightBytes: sum(blocks), activationBytes };
   });
 }
 
@@ -234,7 +244,7 @@ function layerSizes(
     return {
       weightBytes: piecesBytes(weightPieces(weights)),
       stateBytes: piecesBytes(statePieces({ states }, 1)),
-      cacheBytesPerToken: cacheBytesPerToken(model, own),
+      cacheBytesPerToken: cacheBytesPerToken(model, wishes.kvTypes, own),
     };
   });
   const freeBytes = sum(rooms.map((room) => Math.max(room.freeBytes - room.fixedBytes, 0)));
@@ -263,8 +273,8 @@ function planStates(seats: readonly Seat[], wishes: PlanWishes) {
 }
 
 function stageOf(model: Model, seat: Seat, stateBytes: number, cacheTokens: number): StagePlan {
-  const { device, part, freeBytes, weightBytes, activationBytes } = seat;
-  const cacheBytes = piecesBytes(cachePieces(model, cacheTokens, part.caches));
+  const { device, part, kvTypes, freeBytes, weightBytes, activationBytes } = seat;
+  const cacheBytes = piecesBytes(cachePieces(model, cacheTokens, kvTypes, part.caches));
   const totalBytes = weightBytes + activationBytes + cacheBytes + stateBytes;
   const { name } = device.capabilities;
   const bytes = { weightBytes, activationBytes, cacheBytes, stateBytes, totalBytes, freeBytes };
@@ -274,28 +284,33 @@ function stageOf(model: Model, seat: Seat, stateBytes: number, cacheTokens: numb
 function shortageOf(model: Model, seats: readonly Seat[], index: number, stateBytes: number) {
   const seat = seats[index];
   invariant(seat !== undefined, `device ${index} of ${seats.length}`);
-  const { part, device, freeBytes, weightBytes, activationBytes } = seat;
-  const perToken = cacheBytesPerToken(model, part.caches);
+  const { part, kvTypes, device, freeBytes, weightBytes, activationBytes } = seat;
+  const perToken = cacheBytesPerToken(model, kvTypes, part.caches);
   const bytes = { weightBytes, activationBytes, stateBytes, perToken, freeBytes };
   const { layers } = part;
   const place = { name: device.capabilities.name, index, count: seats.length };
   return { name: model.config.name, layers, place, ...bytes };
 }
 
-/** Keys and values in half precision; of some of the caches alone, if they are given. */
-export function cacheBytesPerToken(model: Model, indices?: readonly number[]): number {
+/** Of keys and values; of some of the caches alone, if they are given. */
+export function cacheBytesPerToken(
+  model: Model,
+  { key, value }: KvTypes = halfTypes,
+  indices?: readonly number[],
+): number {
   return sum(
-    cachesOf(model, indices).map(([, { kvHeads, headWidth }]) =>
-      product([kvHeads, headWidth, 2, 2]),
+    cachesOf(model, indices).map(
+      ([, { kvHeads, headWidth }]) =>
+        kvHeads * (kvHeadBytes(key, headWidth) + kvHeadBytes(value, headWidth)),
     ),
   );
 }
 
 /** Tokens of cache that a device has room for, in whole blocks. */
 function fittingTokens(model: Model, seat: Seat, stateBytes: number): number {
-  const { freeBytes, weightBytes, activationBytes, part } = seat;
+  const { freeBytes, weightBytes, activationBytes, part, kvTypes } = seat;
   const roomBytes = freeBytes - weightBytes - activationBytes - stateBytes;
-  const perToken = cacheBytesPerToken(model, part.caches);
+  const perToken = cacheBytesPerToken(model, kvTypes, part.caches);
   // Without attention every length fits.
   if (perToken === 0) return roomBytes > 0 ? Number.POSITIVE_INFINITY : 0;
   return Math.floor(roomBytes / (perToken * blockTokens)) * blockTokens;
@@ -310,13 +325,18 @@ export function statePieces({ states }: Pick<Model, "states">, count: number): P
 export function cachePieces(
   model: Model,
   cacheTokens: number,
+  { key, value }: KvTypes = halfTypes,
   indices?: readonly number[],
 ): Piece[] {
   const tokens = roundUp(cacheTokens, blockTokens);
-  return ["keys", "values"].flatMap((kind) =>
+  const kinds = [
+    { name: "keys", type: key },
+    { name: "values", type: value },
+  ];
+  return kinds.flatMap(({ name, type }) =>
     cachesOf(model, indices).map(([i, { kvHeads, headWidth }]) => ({
-      label: `${kind} of layer ${i}`,
-      byteSize: product([tokens, kvHeads, headWidth, 2]),
+      label: `${name} of layer ${i}`,
+      byteSize: product([tokens, kvHeads, kvHeadBytes(type, headWidth)]),
     })),
   );
 }

@@ -4,6 +4,7 @@
  */
 import { invariant } from "../errors.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
+import type { KvTypes } from "../kernels/kv-type.ts";
 import { sample } from "../kernels/sample.ts";
 import { scratchSlice, type LayerRange, type Model } from "../model/model.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
@@ -43,6 +44,7 @@ export interface PassMemory {
   readonly workspace: BufferSlice;
   readonly keyCaches: readonly (BufferSlice | undefined)[];
   readonly valueCaches: readonly (BufferSlice | undefined)[];
+  readonly kvTypes: KvTypes;
   readonly states: Readonly<Record<string, BufferSlice>>;
   readonly tables: Readonly<Record<string, BufferSlice>>;
   readonly logits: BufferSlice;

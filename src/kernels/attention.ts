@@ -6,11 +6,13 @@ import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { halfTypes, isScrambled, kvConstants, type KvType, type KvTypes } from "./kv-type.ts";
 import { flashAttention, suitsFlash } from "./flash-attention.ts";
 import { halve, halveInTiles } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
 import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
+import { unscramble } from "./unscramble.ts";
 
 export const attentionKernel = defineKernel("attention", {
   query: reads,
@@ -43,14 +45,16 @@ export interface AttentionShape {
 
 export interface Attention extends AttentionShape {
   /**
-   * [rowCapacity, heads, headWidth], rotated unless there is `rope`; with `gated` each head is
-   * followed by its gate.
+   * [rowCapacity, heads, headWidth], rotated (and scrambled, if keys are) unless there is `rope`;
+   * with `gated` each head is followed by its gate.
    */
   readonly query: BufferSlice;
   /** Rotate queries on the way, and rotate and store keys and values; for one row. */
   readonly rope?: Omit<RotatedHeads, "query"> | undefined;
   readonly keyCache: BufferSlice;
   readonly valueCache: BufferSlice;
+  /** What the caches hold; halves by default. */
+  readonly kvTypes?: KvTypes | undefined;
   /** [rowCapacity, heads, valueWidth], written as `reader` will read it. */
   readonly result: BufferSlice;
   /** The matrix that the result goes through. */
@@ -137,7 +141,11 @@ export function attention(context: KernelContext, args: Attention): void {
     return;
   }
   if (kind !== "int8" && suitsFlash(context, args)) {
+    const { kvTypes = halfTypes, gated = false, query: gates } = args;
     flashAttention(context, args);
+    if (isScrambled(kvTypes.value)) {
+      unscramble(context, { ...args, x: result, gates: gated ? gates : undefined });
+    }
     if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
     return;
   }
@@ -155,6 +163,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
   const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
   const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
   const { rope, splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
+  const { kvTypes = halfTypes } = args;
   invariant(heads % kvHeads === 0, `attention: ${heads} heads, ${kvHeads} key/value heads`);
   invariant(headWidth % 8 === 0 && valueWidth % 4 === 0, `attention: ${headWidth}, ${valueWidth}`);
   invariant(rope === undefined || rowCapacity === 1, `attention: rope of ${rowCapacity} rows`);
@@ -180,11 +189,13 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(gated),
       Number(quantizes),
       sideCount(team.lanes, valueWidth),
-      keyLoads(headWidth, loads),
-      loads,
+      keyLoads(kvTypes.key, headWidth, loads),
+      kvTypes.value === "f16" ? loads : ceilDiv(loads, 2),
       Number(rope?.key !== undefined),
       ...rotationConstants(rope ?? { rotary: 0, pairs: "halves" }),
       heads / kvHeads / group,
+      ...kvConstants(kvTypes),
+      ...(rope && isScrambled(kvTypes.key) ? [1] : []),
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
@@ -251,10 +262,15 @@ function sideCount(lanes: number, valueWidth: number): number {
   return lanes > quads && lanes % quads === 0 ? lanes / quads : 1;
 }
 
-/** Of 16 bytes of a key; they divide the head. */
-function keyLoads(headWidth: number, most: number): number {
-  const loads = headWidth / 8;
-  return [16, 8, 5, 4, 3, 2].find((count) => count <= most && loads % count === 0) ?? 1;
+/**
+ * Of 16 bytes of a key, or of its chunks of codes; they divide the head. What has to be decoded is
+ * less in bytes, and more code for each.
+ */
+function keyLoads(type: KvType, headWidth: number, loads: number): number {
+  const isCoded = type !== "f16";
+  const count = isCoded ? ceilDiv(headWidth, 32) : headWidth / 8;
+  const most = isCoded ? ceilDiv(loads, 8) : loads;
+  return [16, 8, 5, 4, 3, 2].find((part) => part <= most && count % part === 0) ?? 1;
 }
 
 /** A processor has its caches, and its compilers take seconds for what is unrolled that far. */

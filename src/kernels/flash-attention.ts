@@ -5,6 +5,7 @@ import { f32, u32 } from "../vulkan/layout.ts";
 import type { Attention } from "./attention.ts";
 import { linearRowsMax } from "./activations.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { halfTypes, kvConstants } from "./kv-type.ts";
 import { holdsManySums, matrixUnitsOf, type MatrixUnits } from "./matrix-units.ts";
 import { blockTokens } from "./step.ts";
 
@@ -44,6 +45,7 @@ export interface FlashTuning {
   readonly parts: number;
 }
 
+/** Results of scrambled values stay scrambled, and without their gates: see `unscramble`. */
 export function flashAttention(
   context: KernelContext,
   args: Attention,
@@ -51,6 +53,7 @@ export function flashAttention(
 ): void {
   const { query, keyCache, valueCache, result, step, rowCapacity, heads, kvHeads } = args;
   const { headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
+  const { kvTypes = halfTypes } = args;
   const { subgroups, parts } = tuning;
   const units = matrixUnitsOf(context.capabilities);
   const group = heads / kvHeads;
@@ -70,6 +73,7 @@ export function flashAttention(
       units.columns,
       units.depth,
       parts,
+      ...kvConstants(kvTypes),
     ],
     subgroupSize: units.subgroupSize,
     parameters: {

@@ -8,6 +8,7 @@ import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
+import { halfTypes, kvConstants, type KvTypes } from "./kv-type.ts";
 import { teamOf } from "./reduction.ts";
 
 export const ropeCacheKernel = defineKernel("rope_cache", {
@@ -63,14 +64,16 @@ export interface RotatedHeads extends Rotation {
   readonly temperature?: Temperature | undefined;
 }
 
-/** Queries are rotated in place. */
+/** Queries are rotated in place, and scrambled if keys are. */
 export interface RopeCache extends RotatedHeads {
   /** Values from one query head to the next; `headWidth` by default. */
   readonly queryStride?: number;
-  /** [blocks, kvHeads, blockTokens, headWidth] halves. */
+  /** [blocks, kvHeads, blockTokens, headWidth] */
   readonly keyCache: BufferSlice;
-  /** [blocks, kvHeads, blockTokens, valueWidth] halves. */
+  /** [blocks, kvHeads, blockTokens, valueWidth] */
   readonly valueCache: BufferSlice;
+  /** What the caches hold; halves by default. */
+  readonly kvTypes?: KvTypes | undefined;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
   readonly heads: number;
@@ -90,11 +93,12 @@ export function ropeCache(context: KernelContext, rope: RopeCache): void {
   const { query, queryStride, rowCapacity } = checked(rope);
   const { key, value = key, keyCache, valueCache, frequencies, step, temperature } = rope;
   const { queryNorm, keyNorm, heads, kvHeads, headWidth, valueWidth = headWidth } = rope;
+  const { kvTypes = halfTypes } = rope;
   const { reduction, lanes, subgroupSize } = teamOf(context);
   launch(context, ropeCacheKernel, {
     shader: `rope_cache.${reduction}`,
     // Like a team of `attention`, which may do this too and must round like it.
-    constants: [lanes, ...rotationConstants(rope)],
+    constants: [lanes, ...rotationConstants(rope), ...kvConstants(kvTypes)],
     subgroupSize,
     parameters: {
       query,
@@ -131,6 +135,7 @@ function checked(rope: RopeCache): RopeCache & { readonly queryStride: number } 
     `rope: ${rotary} of ${headWidth}`,
   );
   invariant(valueWidth % 4 === 0, `rope: values of ${valueWidth}`);
+  invariant(Math.max(headWidth, valueWidth) <= 512, `rope: heads of ${headWidth}, ${valueWidth}`);
   for (const norm of [queryNorm, keyNorm])
     invariant(norm === undefined || norm.length === headWidth, `rope: ${norm?.name}`);
   return { ...rope, queryStride };

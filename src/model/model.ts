@@ -2,6 +2,7 @@
 import { invariant } from "../errors.ts";
 import type { AttentionShape } from "../kernels/attention.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
+import type { KvTypes } from "../kernels/kv-type.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { ModelConfig } from "./config.ts";
 import type { Weights } from "./weights.ts";
@@ -56,9 +57,11 @@ export interface Pass {
   readonly scratch: Readonly<Record<string, BufferSlice>>;
   /** Scratch of composed operations, [rowCapacity, `Model.workspace`] floats or more. */
   readonly workspace: BufferSlice;
-  /** By number of the cache: [blocks, kvHeads, blockTokens, headWidth] halves. */
+  /** By number of the cache: [blocks, kvHeads, blockTokens, headWidth]. */
   readonly keyCaches: readonly (BufferSlice | undefined)[];
   readonly valueCaches: readonly (BufferSlice | undefined)[];
+  /** What these hold. */
+  readonly kvTypes: KvTypes;
   /**
    * Recurrent state by name (`Model.states`), each [sequenceCapacity or more, its floats]. Nobody
    * clears it: a sequence whose row has position 0 begins without a past.
@@ -146,11 +149,11 @@ export function layersOf<L>({ layers }: Pass, all: readonly L[]): (readonly [num
 export function cachesOf(
   pass: Pass,
   index: number,
-): { keyCache: BufferSlice; valueCache: BufferSlice } {
+): { keyCache: BufferSlice; valueCache: BufferSlice; kvTypes: KvTypes } {
   const keyCache = pass.keyCaches[index];
   const valueCache = pass.valueCaches[index];
   invariant(keyCache !== undefined && valueCache !== undefined, `no cache ${index}`);
-  return { keyCache, valueCache };
+  return { keyCache, valueCache, kvTypes: pass.kvTypes };
 }
 
 /** A recurrent state of the model. */

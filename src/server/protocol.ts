@@ -8,6 +8,7 @@ import type { AnswerShape } from "../chat/shape/answer-shape.ts";
 import type { DraftSource } from "../engine/drafter.ts";
 import type { Sampling } from "../engine/sampling.ts";
 import type { ErrorKind } from "../errors.ts";
+import type { KvTypeName } from "../index.ts";
 
 /** What to load, and where. */
 export interface ModelOptions {
@@ -18,6 +19,8 @@ export interface ModelOptions {
   readonly deviceMemory?: readonly number[] | undefined;
   readonly contextTokens: number | undefined;
   readonly contextTokensMax?: number | undefined;
+  /** Of the cache; halves by default. */
+  readonly kvType: KvTypeName | undefined;
   /** Texts that are made side by side at most. */
   readonly parallel: number;
   readonly deterministic: boolean;
@@ -42,6 +45,8 @@ export interface ModelFacts {
   readonly deviceBudgetBytes: number;
   /** Tokens that the cache of keys and values has room for. */
   readonly cacheTokens: number;
+  /** What it keeps of each, for people. */
+  readonly cache: string;
   readonly loadMs: number;
   readonly hasTokenizer: boolean;
   /** The chat template's text; undefined if there is none. */

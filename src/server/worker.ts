@@ -1,4 +1,5 @@
 /** The Worker that owns the device. */
+import { describeCache } from "../engine/cache-description.ts";
 import { isDeviceLost, load } from "../index.ts";
 import { EngineRoom, type LoadedModel } from "./engine-room.ts";
 import { EngineSource } from "./engine-source.ts";
@@ -39,6 +40,7 @@ async function loadModel(
       deviceBytes: engine.deviceBytes,
       deviceBudgetBytes: engine.plan.freeBytes,
       cacheTokens: engine.plan.cacheTokens,
+      cache: describeCache(engine.plan),
       loadMs: model.loadMs,
       hasTokenizer: model.hasTokenizer,
       template: model.template?.template.source,

@@ -102,7 +102,7 @@ test("the help of run, up to its flags", async () => {
                     --stop=<text>    end the answer at this text; may be repeated (default none)
                      --ignore-eos    go on behind the tokens that usually end an answer
                -c, --ctx=<tokens>    context length; by default as much as fits, up to the model's
-                  --kv-type=<f16>    type of the cache of keys and values (default f16)
+                 --kv-type=<type>    of the cache: f16, q8_0, tq4, tq3, or two for K,V (default f16)
                   --deterministic    results that do not depend on how work is batched
           --draft=<ngram|mtp|off>    guess tokens and verify several at once (default ngram on GPUs)
             -d, --device=<device>    number or part of a name, from zinc devices (default the best)

@@ -52,7 +52,8 @@ describe.skipIf(noDriver !== undefined)("the built-in model", () => {
     ]);
     expect(await child.exited).toBe(0);
     expect(out).toContain("12");
-    expect(err).toMatch(/^Spark Llama on .+: .+ MB on the device, context 2048, loaded in .+ s$/m);
+    expect(err).toMatch(/^Spark Llama on .+: .+ MB on the device, context 2048, cache f16 /m);
+    expect(err).toMatch(/, cache f16 with 4\.10 kB a token, loaded in .+ s$/m);
     expect(readdirSync(place)).toEqual(["zinc"]);
   });
 

@@ -161,7 +161,10 @@ describe("a bad value", () => {
     [["-n", "-1"], "-n -1: must be at least 0; see zinc run --help"],
     [["-c", "0"], "-c 0: must be at least 1; see zinc run --help"],
     [["-m", ""], '-m "": must not be empty; see zinc run --help'],
-    [["--kv-type", "q8"], "--kv-type q8: must be f16; see zinc run --help"],
+    [
+      ["--kv-type", "q8"],
+      "--kv-type q8: must be one or two (for K,V) of f16, q8_0, tq4, tq3; see zinc run --help",
+    ],
     [["--draft", "yes"], "--draft yes: must be ngram, mtp or off; see zinc run --help"],
     [["--logit-bias", "x"], "--logit-bias x is not id=bias; write --logit-bias 123=-1.5"],
     [["--tokens", "1"], "--tokens and --prompt exclude each other; give one of them"],

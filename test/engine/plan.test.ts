@@ -5,6 +5,7 @@ import {
   cacheBlockCount,
   cacheBytesPerToken,
   cachePieces,
+  describeCache,
   planMemory,
 } from "../../src/engine/plan.ts";
 import { UserError } from "../../src/errors.ts";
@@ -73,6 +74,14 @@ describe("the cache", () => {
     ]);
   });
 
+  test("takes less as codes, a different number of bytes for keys and values if so wished", () => {
+    // Of 16 values, in chunks of 32: 32 bytes and a scale; 12 bytes and a scale.
+    const types = { key: "q8_0", value: "tq3" } as const;
+    expect(cacheBytesPerToken(model, types)).toBe(2 * 2 * (34 + 14));
+    const pieces = cachePieces(model, 33, types);
+    expect(pieces.map(({ byteSize }) => byteSize / (64 * 2))).toEqual([34, 34, 14, 14]);
+  });
+
   test("comes in whole blocks of 32 positions", () => {
     expect([1, 31, 32, 33, 64].map(cacheBlockCount)).toEqual([1, 1, 1, 2, 2]);
     expect(cachePieces(model, 33)).toEqual(cachePieces(model, 64));
@@ -106,6 +115,15 @@ describe("with enough memory", () => {
     }
   });
 
+  test("the plan tells what the cache keeps, and what that saves", () => {
+    const tq4 = { key: "tq4", value: "tq4" } as const;
+    const plan = planMemory(deviceWith(8e9), model, { kvTypes: tq4 });
+    expect(plan).toMatchObject({ kvTypes: tq4, cacheBytesPerToken: 144, halfBytesPerToken: 256 });
+    expect(plan.cacheBytes).toBe(4096 * 144);
+    expect(describeCache(plan)).toBe("tq4 with 144 bytes a token (56 % of f16)");
+    expect(describeCache(planMemory(deviceWith(8e9), model))).toBe("f16 with 256 bytes a token");
+  });
+
   test("nothing is left to a desktop on the processor", () => {
     const cpu = fakeDevice({ kind: "cpu", ...memories.software });
     expect(planMemory(deviceWith(1e9, cpu), model).freeBytes).toBe(1e9);
@@ -113,6 +131,13 @@ describe("with enough memory", () => {
 });
 
 describe("with less", () => {
+  test("codes let a text be longer", () => {
+    const device = deviceWithCache(2048 * perToken);
+    const tq4 = { key: "tq4", value: "tq4" } as const;
+    expect(planMemory(device, model).contextTokens).toBe(2048);
+    expect(planMemory(device, model, { kvTypes: tq4 }).contextTokens).toBe(3616);
+  });
+
   test("the context is what fits, in whole blocks", () => {
     expect(planMemory(deviceWithCache(4095 * perToken), model).contextTokens).toBe(4064);
     expect(planMemory(deviceWithCache(1000 * perToken), model).contextTokens).toBe(992);

@@ -115,6 +115,7 @@ function shelfOf(names: readonly string[]): Shelf {
 const noOptions = {
   path: "spark.gguf",
   device: undefined,
+  kvType: undefined,
   contextTokens: undefined,
   parallel: 4,
   deterministic: false,
@@ -159,6 +160,7 @@ function connect(options: ServedOptions, receive: (message: FromEngine) => void)
           deviceBytes: 1000,
           deviceBudgetBytes: 4000,
           cacheTokens: 2048,
+          cache: "f16 with 8.19 kB a token",
           loadMs: 1,
           hasTokenizer: true,
           template: template.source,

@@ -100,13 +100,14 @@ describe("a module", () => {
     "rms_norm.shared": [],
     "rms_norm.subgroup": arithmetic,
     "rope_cache.shared": [],
-    "rope_cache.subgroup": arithmetic,
+    "rope_cache.subgroup": both,
     "router.shared": [],
     "router.subgroup": both,
     "sample.shared": [],
     "sample.subgroup": arithmetic,
     short_conv: [],
     soft_cap: [],
+    unscramble: [],
   };
   const common = ["Shader", "PhysicalStorageBufferAddresses"];
   /** Kernel, reduction and arithmetic, without the type of the weights. */

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { attentionPartBytes } from "../../src/kernels/attention.ts";
 import { gateNumber } from "../../src/kernels/gate.ts";
 import { rowLanes } from "../../src/kernels/linear.ts";
+import { kvConstants, kvHeadBytes } from "../../src/kernels/kv-type.ts";
 import { blockTokens } from "../../src/kernels/step.ts";
+import { noiseLevel } from "../../src/kernels/verify/kv-codec.ts";
 import { dtypes, type DType } from "../../src/tensor/dtype.ts";
 
 const root = join(import.meta.dir, "../..");
@@ -37,6 +39,31 @@ test("an unfinished attention has as many words before its sum", () => {
   const bytes = (headWidth: number) => attentionPartBytes([{ heads: 1, kvHeads: 1, headWidth }]);
   // Parts of 256 workgroups, and a counter for each of 512 rows.
   expect((bytes(64) - 512 * 4) / 256).toBe((Number(quads) * 4 + 64) * 4);
+});
+
+describe("a cache", () => {
+  test.each([
+    ["F16", "f16"],
+    ["Q8_0", "q8_0"],
+    ["TQ4", "tq4"],
+    ["TQ3", "tq3"],
+  ] as const)("has the same number for %s", (inGlsl, type) => {
+    const number = inShader("include/cache.glsl", inGlsl) ?? 0;
+    expect(kvConstants({ key: type, value: "tq4" })).toEqual([number, 4]);
+    // Words of 32 values, without their scale.
+    expect(Math.floor((kvHeadBytes(type, 32) - 1) / 4) + (type === "f16" ? 1 : 0)).toBe(number);
+  });
+
+  test("has the same levels for its codes", () => {
+    const text = textOf("shaders/include/cache_codes.glsl");
+    const [, a, b, c, d] =
+      /TQ4 \? vec2\(([\d.]+), ([\d.]+)\) : vec2\(([\d.]+), ([\d.]+)\)/.exec(text) ?? [];
+    const cubic = (t: number, x = "", y = "") => t * (Number(x) + Number(y) * t * t);
+    expect(cubic(7.5, a, b)).toBe(noiseLevel("tq4", 15));
+    expect(cubic(0.5, a, b)).toBe(noiseLevel("tq4", 8));
+    expect(cubic(3.5, c, d)).toBe(noiseLevel("tq3", 7));
+    expect(cubic(0.5, c, d)).toBe(noiseLevel("tq3", 4));
+  });
 });
 
 describe("a product", () => {

@@ -10,6 +10,7 @@ import {
 } from "../../src/engine/plan.ts";
 import { readBandwidth } from "../../src/kernels/bandwidth.ts";
 import type { KernelContext } from "../../src/kernels/kernel.ts";
+import { parseKvTypes, type KvTypeName } from "../../src/kernels/kv-type.ts";
 import { repack, repackBlockStep } from "../../src/kernels/repack.ts";
 import { sample, sampleScratchBytes, samplingBytes } from "../../src/kernels/sample.ts";
 import { stepBytes } from "../../src/kernels/step.ts";
@@ -68,14 +69,22 @@ function contextOf(
 function recordModel(context: KernelContext, shape: ModelShape): void {
   const model = describeModel(shape.create().open());
   for (const weight of model.weights.declared()) weight.place(room(weight.byteSize));
-  for (const rowCapacity of shape.rows) {
-    const outputs = rowCapacity <= 8 ? [rowCapacity] : [0, 1];
-    for (const outputCapacity of outputs) {
-      for (const deterministic of rowCapacity <= 8 ? [false, true] : [false]) {
-        model.record(context, passOf(model, { rowCapacity, outputCapacity, deterministic }));
-      }
+  for (const kvTypes of shape.kvTypes ?? ["f16"]) {
+    for (const rows of shape.rows.flatMap(rowsOf)) {
+      model.record(context, passOf(model, kvTypes, rows));
     }
   }
+}
+
+function rowsOf(rowCapacity: number): Rows[] {
+  const isFew = rowCapacity <= 8;
+  return (isFew ? [rowCapacity] : [0, 1]).flatMap((outputCapacity) =>
+    (isFew ? [false, true] : [false]).map((deterministic) => ({
+      rowCapacity,
+      outputCapacity,
+      deterministic,
+    })),
+  );
 }
 
 /** What is no part of a model. */
@@ -102,12 +111,13 @@ function recordTools(context: KernelContext): void {
 
 type Rows = Pick<Pass, "rowCapacity" | "outputCapacity" | "deterministic">;
 
-function passOf(model: Model, rows: Rows): Pass {
+function passOf(model: Model, name: KvTypeName, rows: Rows): Pass {
   const { rowCapacity, outputCapacity } = rows;
+  const kvTypes = present(parseKvTypes(name));
   const named = (pieces: readonly { label: string; byteSize: number }[]) =>
     Object.fromEntries(pieces.map(({ label, byteSize }) => [label, room(byteSize)]));
   const activations = named(activationPieces(model, rowCapacity, Math.max(outputCapacity, 1)));
-  const caches = cachePieces(model, contextTokens).map(({ byteSize }) => room(byteSize));
+  const caches = cachePieces(model, contextTokens, kvTypes).map(({ byteSize }) => room(byteSize));
   const layerCount = model.cache.layers.length;
   return {
     ...rows,
@@ -122,6 +132,7 @@ function passOf(model: Model, rows: Rows): Pass {
     attentionParts: present(activations["attention parts"]),
     keyCaches: caches.slice(0, layerCount),
     valueCaches: caches.slice(layerCount),
+    kvTypes,
     states: named(statePieces(model, 1)),
     tables: named(
       Object.entries(model.tables).map(([label, { length }]) => ({ label, byteSize: length })),
@@ -141,7 +152,7 @@ function room(byteSize: number): BufferSlice {
   return { buffer: nowhere, offset: 0, byteSize };
 }
 
-function present(slice: BufferSlice | undefined): BufferSlice {
-  if (slice === undefined) throw new RangeError("a piece of memory is missing");
-  return slice;
+function present<T>(piece: T | undefined): T {
+  if (piece === undefined) throw new RangeError("a piece of memory is missing");
+  return piece;
 }

@@ -1,4 +1,5 @@
 /** The models whose kernels are compiled: real widths and types, few layers. */
+import { kvTypeNames, type KvTypeName } from "../../src/kernels/kv-type.ts";
 import { dtypes, type DType } from "../../src/tensor/dtype.ts";
 import { HollowModel } from "./hollow-model.ts";
 
@@ -6,6 +7,8 @@ export interface ModelShape {
   readonly name: string;
   /** Row capacities of the programs that are recorded. */
   readonly rows: readonly number[];
+  /** Types of the cache; halves by default. */
+  readonly kvTypes?: readonly KvTypeName[];
   create(): HollowModel;
 }
 
@@ -64,6 +67,18 @@ export const modelShapes: readonly ModelShape[] = [
     name: "qwen3.5 35B-A3B, Q8_0 and Q4_K",
     rows: buckets,
     create: () => qwen35(q8WithQ4kExperts, { heads: 16, valueHeads: 32 }),
+  },
+  {
+    name: "llama 8B, all caches",
+    rows: [1, 8, 512],
+    kvTypes: [...kvTypeNames, "q8_0,tq4"],
+    create: () => llama(q4kMedium),
+  },
+  {
+    name: "qwen3.5 2B, all caches",
+    rows: [1, 8, 512],
+    kvTypes: [...kvTypeNames, "q8_0,tq4"],
+    create: () => qwen35(q4kMedium, { heads: 8, valueHeads: 16, feedForward: 6144 }),
   },
   ...dtypes.map((dtype) => ({
     name: `llama 8B, ${dtype}`,

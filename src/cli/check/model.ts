@@ -1,10 +1,12 @@
 /** A model file: can zinc run it, does it fit its devices, and how long may texts be. */
 import { resolveTemplate } from "../../chat/prompt.ts";
-import { planMemory, type MemoryPlan, type StagePlan } from "../../engine/plan.ts";
+import { describeCache } from "../../engine/cache-description.ts";
+import { planMemory, type MemoryPlan, type PlanWishes, type StagePlan } from "../../engine/plan.ts";
 import { layersText } from "../../engine/shortage.ts";
 import { UserError } from "../../errors.ts";
 import type { GgufFile } from "../../gguf/file.ts";
 import { openModelFile, openTokenizer } from "../../index.ts";
+import { kvTypesName, type KvTypeName } from "../../kernels/kv-type.ts";
 import { formatBytes } from "../../math.ts";
 import { describeModel } from "../../model/architectures.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
@@ -18,13 +20,15 @@ export interface ModelFacts {
   readonly contextTokens: number;
   /** What each device gets, in the order of the layers. */
   readonly stages: readonly StagePlan[];
+  readonly kvType: KvTypeName;
+  readonly cacheBytesPerToken: number;
 }
 
 /** All checks of a file; the facts are null if it cannot be run. */
 export async function checkModel(
   path: string | undefined,
   gpus: readonly Gpu[],
-  memoryBytes?: readonly number[],
+  wishes: Pick<PlanWishes, "memoryBytes" | "kvTypes">,
 ): Promise<{ results: CheckResult[]; facts: ModelFacts | null }> {
   const results: CheckResult[] = [];
   try {
@@ -36,18 +40,20 @@ export async function checkModel(
     results.unshift(ok("model", `${name} (${architecture}), ${formatBytes(file.sizeBytes)}`));
     if (gpus.length === 0) return { results, facts: null };
     const devices = gpus.map(({ device }) => device);
-    const plan = planMemory(devices, model, { memoryBytes });
+    const plan = planMemory(devices, model, wishes);
     results.push(
       ok(
         "fit",
         `${formatBytes(plan.weightBytes)} of weights; the longest context is ` +
           `${plan.contextTokens} of ${model.config.contextLength} tokens ` +
-          `(${formatBytes(plan.cacheBytes)})`,
+          `(${formatBytes(plan.cacheBytes)}), cache ${describeCache(plan)}`,
       ),
       ...describeStages(plan),
     );
-    const { weightBytes, contextTokens, stages } = plan;
-    return { results, facts: { name, architecture, weightBytes, contextTokens, stages } };
+    const { weightBytes, contextTokens, cacheBytesPerToken, stages } = plan;
+    const kvType = kvTypesName(plan.kvTypes);
+    const sizes = { weightBytes, contextTokens, kvType, cacheBytesPerToken, stages };
+    return { results, facts: { name, architecture, ...sizes } };
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     results.push(failure(error.kind === "model" ? "model" : "fit", error.text));

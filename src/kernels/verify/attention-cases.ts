@@ -1,10 +1,18 @@
 /** Attention over caches whose blocks are out of order, at edges of tiles, splits and windows. */
-import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
+import { invariant } from "../../errors.ts";
 import type { Matrix } from "../../tensor/tensor.ts";
 import { attention, attentionPartBytes } from "../attention.ts";
+import {
+  isScrambled,
+  parseKvTypes,
+  type KvType,
+  type KvTypeName,
+  type KvTypes,
+} from "../kv-type.ts";
 import { blockTokens } from "../step.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { readCodes } from "./codes.ts";
+import { decode, encode, place, scramble, take, tileBytes, unscramble } from "./kv-codec.ts";
 import { Random } from "./random.ts";
 import { attentionReference } from "./reference.ts";
 import { uploadStep } from "./step-input.ts";
@@ -25,6 +33,7 @@ interface AttentionInput {
   readonly sinks?: boolean;
   readonly gated?: boolean;
   readonly quantizes?: boolean;
+  readonly kv?: KvTypeName;
 }
 
 const inputs: readonly AttentionInput[] = [
@@ -37,12 +46,23 @@ const inputs: readonly AttentionInput[] = [
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
   { headWidth: 64, valueWidth: 48, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
   { headWidth: 64, valueWidth: 32, group: 8, position: 90, splits: 1, window: 33, sinks: true },
+  { headWidth: 64, group: 2, position: 75, splits: 1, loads: 8, kv: "q8_0" },
+  { headWidth: 80, group: 3, position: 95, splits: 2, kv: "q8_0,tq3" },
+  { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250, kv: "tq4" },
+  { headWidth: 128, group: 4, position: 63, splits: 1, quantizes: true, loads: 2, kv: "tq3" },
+  { headWidth: 256, group: 8, position: 150, splits: 3, window: 40, gated: true, kv: "tq4,q8_0" },
+  { headWidth: 512, group: 2, position: 64, splits: 1, window: 64, kv: "tq3,f16" },
+  {
+    ...{ headWidth: 64, valueWidth: 48, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
+    kv: "f16,tq4",
+  },
 ];
 
 /** Several teams in a workgroup need subgroup operations. */
 const teamInputs: readonly AttentionInput[] = [
   { headWidth: 64, group: 2, position: 190, splits: 1, teams: 4, sinks: true },
   { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true, kv: "tq4" },
 ];
 
 export const kvHeads = 2;
@@ -56,47 +76,81 @@ export const readers = {
 
 /** A cache of one sequence, [blocks, kvHeads, blockTokens, width], with its blocks in reverse. */
 export class Cache {
-  readonly halves: Uint16Array;
+  readonly bytes: Uint8Array;
   readonly table: readonly number[];
   readonly #width: number;
+  readonly #type: KvType;
 
-  constructor(tokens: number, width: number, random: Random, magnitude: (token: number) => number) {
+  constructor(
+    tokens: number,
+    width: number,
+    random: Random,
+    magnitude: (token: number) => number,
+    type: KvType = "f16",
+  ) {
     const blocks = Math.ceil(tokens / blockTokens);
     this.#width = width;
+    this.#type = type;
     this.table = Array.from({ length: blocks }, (_unused, i) => blocks - 1 - i);
     // No numbers where nothing is.
-    this.halves = new Uint16Array(blocks * kvHeads * blockTokens * width).fill(0x7e00);
+    this.bytes = new Uint8Array(blocks * kvHeads * tileBytes(type, width)).fill(0xff);
     for (let token = 0; token < tokens; token++) {
       for (let head = 0; head < kvHeads; head++) {
-        const slot = this.#slot(head, token);
-        for (let i = 0; i < width; i++) {
-          this.halves[slot + i] = floatToHalf(random.between(-1, 1) * magnitude(token));
-        }
+        const values = Array.from(
+          { length: width },
+          () => random.between(-1, 1) * magnitude(token),
+        );
+        const tile = tileOf(this.bytes, this, type, width, head, token);
+        place(type, tile, token % blockTokens, encode(type, values));
       }
     }
   }
 
+  /** As it was before it was scrambled, if it is. */
   head(head: number, token: number): number[] {
-    const slot = this.#slot(head, token);
-    return Array.from(this.halves.subarray(slot, slot + this.#width), halfToFloat);
+    return this.read(this.bytes, head, token);
   }
 
-  #slot(head: number, token: number): number {
-    const block = this.table[Math.floor(token / blockTokens)] ?? 0;
-    return ((block * kvHeads + head) * blockTokens + (token % blockTokens)) * this.#width;
+  /** The same of a cache with the same layout. */
+  read(bytes: Uint8Array, head: number, token: number): number[] {
+    const tile = tileOf(bytes, this, this.#type, this.#width, head, token);
+    const stored = take(this.#type, tile, token % blockTokens, this.#width);
+    const seen = decode(this.#type, stored);
+    return isScrambled(this.#type) ? unscramble(seen) : seen;
   }
+}
+
+/** The tile that has a position of a head. */
+function tileOf(
+  bytes: Uint8Array,
+  { table }: { readonly table: readonly number[] },
+  type: KvType,
+  width: number,
+  head: number,
+  token: number,
+): Uint8Array {
+  const block = table[Math.floor(token / blockTokens)] ?? 0;
+  const byteSize = tileBytes(type, width);
+  return bytes.subarray((block * kvHeads + head) * byteSize).subarray(0, byteSize);
+}
+
+/** Of a case that may leave them out. */
+export function typesOf({ kv = "f16" }: { readonly kv?: KvTypeName }): KvTypes {
+  const types = parseKvTypes(kv);
+  invariant(types !== undefined, `kv types ${kv}`);
+  return types;
 }
 
 function run(bench: Workbench, input: AttentionInput, force: Force): number {
   const { headWidth, valueWidth = headWidth, group, position, splits, teams, loads } = input;
   const { window = position + 1, lateMaximum = 0, cap, gated = false, quantizes = false } = input;
   const heads = kvHeads * group;
+  const kvTypes = typesOf(input);
   const random = new Random(headWidth + position);
   const query = random.floats(2 * heads * headWidth * (gated ? 2 : 1));
-  const keys = new Cache(position + 1, headWidth, random, (token) =>
-    token < lateMaximum ? 0.1 : 8,
-  );
-  const values = new Cache(position + 1, valueWidth, random, () => 1e4);
+  const magnitude = (token: number) => (token < lateMaximum ? 0.1 : 8);
+  const keys = new Cache(position + 1, headWidth, random, magnitude, kvTypes.key);
+  const values = new Cache(position + 1, valueWidth, random, () => 1e4, kvTypes.value);
   const sinks = random.floats(heads, 8);
   const positions = [position, Math.floor(position / 2)];
   const rows = positions.map((p) => ({ token: 0, position: p, sequence: 0 }));
@@ -115,9 +169,10 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
         splits,
         gated,
         cap,
-        query: bench.upload(query),
-        keyCache: bench.upload(keys.halves),
-        valueCache: bench.upload(values.halves),
+        query: bench.upload(asKeysAre(kvTypes, query, headWidth, gated ? 2 : 1)),
+        keyCache: bench.upload(keys.bytes),
+        valueCache: bench.upload(values.bytes),
+        kvTypes,
         reader: quantizes ? readers.int8 : readers.float,
         workspace: result,
         deterministic: false,
@@ -149,6 +204,21 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
     ? readCodes(bench, result, 2, 2, heads * valueWidth)
     : bench.read(result, expected.length);
   return relativeError(actual, expected);
+}
+
+/** Queries as `ropeCache` leaves them: scrambled, if keys are. Every `stride`-th head is one. */
+export function asKeysAre(
+  { key }: KvTypes,
+  query: Float32Array,
+  headWidth: number,
+  stride: number,
+): Float32Array {
+  if (!isScrambled(key)) return query;
+  const result = query.slice();
+  for (let start = 0; start < query.length; start += stride * headWidth) {
+    result.set(scramble(query.subarray(start, start + headWidth)), start);
+  }
+  return result;
 }
 
 function describe({ position, splits, ...input }: AttentionInput): string {

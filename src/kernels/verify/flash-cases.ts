@@ -2,8 +2,10 @@
 import type { Matrix } from "../../tensor/tensor.ts";
 import { attentionPartBytes } from "../attention.ts";
 import { flashAttention } from "../flash-attention.ts";
+import { isScrambled, type KvTypeName } from "../kv-type.ts";
 import { blockTokens } from "../step.ts";
-import { Cache, kvHeads } from "./attention-cases.ts";
+import { unscramble } from "../unscramble.ts";
+import { asKeysAre, Cache, kvHeads, typesOf } from "./attention-cases.ts";
 import { relativeError, type VerifyCase } from "./case.ts";
 import { Random } from "./random.ts";
 import { attentionReference } from "./reference.ts";
@@ -23,6 +25,7 @@ interface FlashInput {
   readonly cap?: number;
   readonly sinks?: boolean;
   readonly gated?: boolean;
+  readonly kv?: KvTypeName;
 }
 
 const inputs: readonly FlashInput[] = [
@@ -30,6 +33,16 @@ const inputs: readonly FlashInput[] = [
   { headWidth: 80, group: 3, chunk: [60, 70], subgroups: 2, lateMaximum: 50 },
   { headWidth: 128, group: 4, chunk: [31, 40], subgroups: 1, parts: 2, window: 9, sinks: true },
   { headWidth: 64, group: 8, chunk: [90, 98], subgroups: 4, window: 33, gated: true, cap: 3 },
+  { headWidth: 64, group: 2, chunk: [20, 56], subgroups: 2, kv: "q8_0" },
+  { headWidth: 80, group: 3, chunk: [60, 70], subgroups: 2, lateMaximum: 50, kv: "tq4" },
+  {
+    ...{ headWidth: 128, group: 4, chunk: [31, 40], subgroups: 1, parts: 2, window: 9 },
+    ...{ sinks: true, kv: "tq3" },
+  },
+  {
+    ...{ headWidth: 256, group: 8, chunk: [90, 98], subgroups: 1, parts: 2, gated: true, cap: 3 },
+    kv: "q8_0,tq4",
+  },
 ];
 
 const scale = 0.3;
@@ -38,7 +51,10 @@ const reader: Matrix = { name: "reader", dtype: "F32", rows: 1, columns: 1, plan
 const otherPosition = 40;
 
 /** What goes in: rows of the chunk and one of the other sequence, behind it in the caches. */
-function dataOf({ headWidth, group, chunk: [first, last], gated, lateMaximum = 0 }: FlashInput) {
+function dataOf(input: FlashInput) {
+  const { headWidth, group, chunk, gated, lateMaximum = 0 } = input;
+  const [first, last] = chunk;
+  const { key, value } = typesOf(input);
   const random = new Random(headWidth + last);
   const ownBlocks = Math.ceil((last + 1) / blockTokens);
   const tokens = ownBlocks * blockTokens + otherPosition + 1;
@@ -50,8 +66,8 @@ function dataOf({ headWidth, group, chunk: [first, last], gated, lateMaximum = 0
     ownBlocks,
     places,
     capacity,
-    keys: new Cache(tokens, headWidth, random, (token) => (token < lateMaximum ? 0.1 : 4)),
-    values: new Cache(tokens, headWidth, random, () => 1e4),
+    keys: new Cache(tokens, headWidth, random, (token) => (token < lateMaximum ? 0.1 : 4), key),
+    values: new Cache(tokens, headWidth, random, () => 1e4, value),
     query: random.floats(capacity * heads * headWidth * (gated === true ? 2 : 1)),
     sinks: random.floats(heads, 8),
   };
@@ -65,19 +81,22 @@ function run(bench: Workbench, input: FlashInput): number {
   const heads = kvHeads * group;
   const result = bench.floats(capacity * heads * headWidth);
   const shape = { heads, kvHeads, headWidth };
+  const queries = bench.upload(asKeysAre(typesOf(input), query, headWidth, gated ? 2 : 1));
   const step = uploadStep(
     bench,
     places.map(([sequence, position]) => ({ token: 0, position, sequence })),
     { capacity, tables: [keys.table.slice(0, ownBlocks), keys.table.slice(ownBlocks)] },
   );
-  bench.run((context) =>
+  const kvTypes = typesOf(input);
+  bench.run((context) => {
     flashAttention(
       context,
       {
         ...shape,
-        query: bench.upload(query),
-        keyCache: bench.upload(keys.halves),
-        valueCache: bench.upload(values.halves),
+        query: queries,
+        keyCache: bench.upload(keys.bytes),
+        valueCache: bench.upload(values.bytes),
+        kvTypes,
         result,
         reader,
         workspace: result,
@@ -92,8 +111,11 @@ function run(bench: Workbench, input: FlashInput): number {
         ...(input.sinks === true && { sinks: bench.vector("sinks", sinks) }),
       },
       { subgroups, parts },
-    ),
-  );
+    );
+    if (!isScrambled(kvTypes.value)) return;
+    const gates = gated ? queries : undefined;
+    unscramble(context, { ...shape, x: result, gates, step, rowCapacity: capacity });
+  });
   const expected = expectedOf(input, data);
   return relativeError(bench.read(result, expected.length), expected);
 }

@@ -1,8 +1,10 @@
 /** Rotary embedding with the write to the cache. */
-import { halfToFloat } from "../../tensor/half.ts";
+import { hostBytes, type BufferSlice } from "../../vulkan/buffer.ts";
+import { parseKvTypes, isScrambled, halfTypes, type KvType, type KvTypeName } from "../kv-type.ts";
 import { ropeCache, rotaryTurns } from "../rope-cache.ts";
 import { blockTokens } from "../step.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
+import { decode, encode, scramble, take, tileBytes } from "./kv-codec.ts";
 import { Random } from "./random.ts";
 import { rmsNormReference, ropeReference } from "./reference.ts";
 import { uploadStep } from "./step-input.ts";
@@ -11,6 +13,7 @@ import type { Workbench } from "./workbench.ts";
 /** Positions far apart, in two sequences whose cache blocks are interleaved and out of order. */
 const ropeRows = [
   { token: 0, position: 0, sequence: 0 },
+  { token: 0, position: 32, sequence: 1 },
   { token: 0, position: 33, sequence: 1 },
   { token: 0, position: 95, sequence: 0 },
 ];
@@ -31,6 +34,7 @@ interface RopeInput {
   readonly extras?: true;
   /** Queries have their gates between them. */
   readonly gated?: true;
+  readonly kv?: KvTypeName;
 }
 
 const ropeInputs: readonly RopeInput[] = [
@@ -42,6 +46,12 @@ const ropeInputs: readonly RopeInput[] = [
   { pairs: "halves", headWidth: 512, rotary: 128, extras: true },
   { pairs: "neighbours", headWidth: 96, rotary: 96, extras: true },
   { pairs: "halves", headWidth: 64, rotary: 32, extras: true, gated: true },
+  { pairs: "neighbours", headWidth: 64, rotary: 64, kv: "q8_0" },
+  { pairs: "halves", headWidth: 80, rotary: 32, kv: "tq3" },
+  { pairs: "halves", headWidth: 512, rotary: 128, extras: true, kv: "tq4" },
+  { pairs: "halves", headWidth: 96, rotary: 96, extras: true, gated: true, kv: "tq3,tq4" },
+  { pairs: "halves", headWidth: 256, rotary: 64, valueWidth: 80, kv: "q8_0,tq4" },
+  { pairs: "halves", headWidth: 128, rotary: 128, valueWidth: 64, kv: "tq4,f16" },
 ];
 
 const [heads, kvHeads] = [3, 2];
@@ -57,6 +67,7 @@ function ropeCase(input: RopeInput, force: Force, variant: string): Omit<VerifyC
     ...(valueWidth === headWidth ? [] : [`values of ${valueWidth}`]),
     ...(extras === undefined ? [] : ["norms", "temperature"]),
     ...(gated === undefined ? [] : ["gated queries"]),
+    ...(input.kv === undefined ? [] : [input.kv]),
   ];
   return {
     kernel: "rope_cache",
@@ -76,9 +87,11 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
   const value = random.floats(ropeRows.length * kvHeads * valueWidth);
   const [queryNorm, keyNorm] = [random.floats(headWidth), random.floats(headWidth)];
   const source = bench.upload(gated ? spread(query, headWidth) : query);
-  const words = (6 * kvHeads * blockTokens) / 2;
-  const keyCache = bench.floats(words * headWidth);
-  const valueCache = bench.floats(words * valueWidth);
+  const kvTypes = parseKvTypes(input.kv ?? "f16") ?? halfTypes;
+  const room = (type: KvType, width: number) =>
+    bench.floats((6 * kvHeads * tileBytes(type, width)) / 4);
+  const keyCache = room(kvTypes.key, headWidth);
+  const valueCache = room(kvTypes.value, valueWidth);
   const norms = {
     queryNorm: bench.vector("query norm", queryNorm),
     keyNorm: bench.vector("key norm", keyNorm),
@@ -95,6 +108,7 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
         value: bench.upload(value),
         keyCache,
         valueCache,
+        kvTypes,
         ...(rotary === 0 ? {} : { frequencies: bench.upload(rotaryTurns(radians)) }),
         step: uploadStep(bench, ropeRows, { tables: ropeTables }),
         rowCapacity: ropeRows.length,
@@ -112,9 +126,10 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
     extras ? rmsNormReference(heads_, weight, epsilon) : heads_;
   const rotate = (heads_: ArrayLike<number>, count: number) =>
     rotateRows(heads_, count, headWidth, radians, pairs);
-  const queries = rotate(normed(query, queryNorm), heads).map((x, i) =>
+  const rotated = rotate(normed(query, queryNorm), heads).map((x, i) =>
     extras ? x * sharpness(Math.floor(i / (heads * headWidth))) : x,
   );
+  const queries = isScrambled(kvTypes.key) ? eachHead(rotated, headWidth, scramble) : rotated;
   const stride = gated ? 2 * headWidth : headWidth;
   const read = bench
     .read(source, ropeRows.length * heads * stride)
@@ -123,8 +138,8 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
   return Math.max(
     // Queries are floats and must be far closer than the halves in the cache.
     relativeError(read, queries) * 500,
-    relativeError(readCache(bench, keyCache, headWidth), rotate(normed(key, keyNorm), kvHeads)),
-    relativeError(readCache(bench, valueCache, valueWidth), values),
+    cacheError(keyCache, kvTypes.key, headWidth, rotate(normed(key, keyNorm), kvHeads)),
+    cacheError(valueCache, kvTypes.value, valueWidth, Array.from(values)),
   );
 }
 
@@ -158,16 +173,34 @@ function sharpness(row: number): number {
   return 1 + temperature.scale * Math.log(Math.floor(position / temperature.span) + 1);
 }
 
-/** What the rows of `ropeRows` left in a cache, row by row and head by head. */
-function readCache(bench: Workbench, cache: Parameters<Workbench["read"]>[0], headWidth: number) {
-  const halves = new Uint16Array(bench.read(cache).buffer);
-  return ropeRows.flatMap(({ position, sequence }) => {
+function eachHead(
+  values: readonly number[],
+  width: number,
+  change: (head: readonly number[]) => readonly number[],
+): number[] {
+  return Array.from({ length: values.length / width }, (_unused, i) =>
+    change(values.slice(i * width, (i + 1) * width)),
+  ).flat();
+}
+
+/** How far what the rows of `ropeRows` left in a cache is from what these heads are in one. */
+function cacheError(
+  cache: BufferSlice,
+  type: KvType,
+  width: number,
+  heads_: readonly number[],
+): number {
+  const bytes = hostBytes(cache);
+  const byteSize = tileBytes(type, width);
+  const found = ropeRows.flatMap(({ position, sequence }) => {
     const block = ropeTables[sequence]?.[Math.floor(position / blockTokens)] ?? 0;
     return Array.from({ length: kvHeads }, (_unused, head) => {
-      const slot = ((block * kvHeads + head) * blockTokens + (position % blockTokens)) * headWidth;
-      return Array.from(halves.subarray(slot, slot + headWidth), halfToFloat);
+      const tile = bytes.subarray((block * kvHeads + head) * byteSize).subarray(0, byteSize);
+      return decode(type, take(type, tile, position % blockTokens, width));
     }).flat();
   });
+  const wanted = eachHead(heads_, width, (head) => decode(type, encode(type, head)));
+  return relativeError(found, wanted);
 }
 
 export const ropeCases: readonly VerifyCase[] = reductions.flatMap(({ variant, force, ...rest }) =>

@@ -1,13 +1,13 @@
 /** Attention of one row with norms, rotation and the write to the cache in the same dispatch. */
-import { floatToHalf, halfToFloat } from "../../tensor/half.ts";
-import type { BufferSlice } from "../../vulkan/buffer.ts";
+import { hostBytes, type BufferSlice } from "../../vulkan/buffer.ts";
 import { attentionPartBytes } from "../attention.ts";
+import type { KvTypeName } from "../kv-type.ts";
 import { rotaryAttention } from "../rotary-attention.ts";
 import { rotaryTurns } from "../rope-cache.ts";
-import { blockTokens } from "../step.ts";
-import { Cache, kvHeads, readers } from "./attention-cases.ts";
+import { Cache, kvHeads, readers, typesOf } from "./attention-cases.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { readCodes } from "./codes.ts";
+import { throughCache } from "./kv-codec.ts";
 import { Random } from "./random.ts";
 import { attentionReference, rmsNormReference, ropeReference } from "./reference.ts";
 import { uploadStep } from "./step-input.ts";
@@ -28,6 +28,7 @@ interface RotaryInput {
   readonly quantizes?: boolean;
   /** The layer reads the cache of another. */
   readonly borrows?: boolean;
+  readonly kv?: KvTypeName;
 }
 
 const inputs: readonly RotaryInput[] = [
@@ -46,6 +47,30 @@ const inputs: readonly RotaryInput[] = [
     ...{ headWidth: 64, group: 2, position: 100, splits: 2, pairs: "halves", rotary: 32 },
     borrows: true,
   },
+  {
+    ...{ headWidth: 64, group: 2, position: 0, splits: 1, pairs: "neighbours", rotary: 64 },
+    kv: "q8_0",
+  },
+  {
+    ...{ headWidth: 128, group: 4, position: 128, splits: 2, pairs: "neighbours", rotary: 128 },
+    kv: "tq4",
+  },
+  {
+    ...{ headWidth: 256, group: 8, position: 70, splits: 1, pairs: "halves", rotary: 64 },
+    ...{ norms: true, gated: true, quantizes: true, kv: "tq3" },
+  },
+  {
+    ...{ headWidth: 80, group: 3, position: 200, splits: 4, pairs: "halves", rotary: 32 },
+    ...{ norms: true, window: 33, cap: 2, kv: "tq4,q8_0" },
+  },
+  {
+    ...{ headWidth: 96, group: 1, position: 95, splits: 1, pairs: "halves", rotary: 0, window: 1 },
+    kv: "f16,tq3",
+  },
+  {
+    ...{ headWidth: 512, group: 2, position: 100, splits: 2, pairs: "halves", rotary: 128 },
+    ...{ borrows: true, kv: "tq3,f16" },
+  },
 ];
 
 const teamInputs: readonly RotaryInput[] = [
@@ -53,12 +78,18 @@ const teamInputs: readonly RotaryInput[] = [
     ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
     ...{ teams: 4, norms: true },
   },
+  {
+    ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
+    ...{ teams: 4, norms: true, kv: "tq3,tq4" },
+  },
 ];
 
 const [scale, epsilon, magnitude] = [0.3, 0.1, 1.25];
 
 /** What a layer's products and its cache have, and RoPE's frequencies. */
-function dataOf({ headWidth, group, position, rotary, gated = false }: RotaryInput) {
+function dataOf(input: RotaryInput) {
+  const { headWidth, group, position, rotary, gated = false } = input;
+  const { key, value } = typesOf(input);
   const random = new Random(headWidth + position);
   return {
     query: random.floats(kvHeads * group * headWidth * (gated ? 2 : 1), 4),
@@ -66,8 +97,8 @@ function dataOf({ headWidth, group, position, rotary, gated = false }: RotaryInp
     value: random.floats(kvHeads * headWidth, 1000),
     queryNorm: random.floats(headWidth),
     keyNorm: random.floats(headWidth),
-    keys: new Cache(position + 1, headWidth, random, () => 8),
-    values: new Cache(position + 1, headWidth, random, () => 1000),
+    keys: new Cache(position + 1, headWidth, random, () => 8, key),
+    values: new Cache(position + 1, headWidth, random, () => 1000, value),
     radians: Array.from({ length: rotary / 2 }, (_, i) => 100 ** ((-2 * i) / rotary)),
   };
 }
@@ -80,8 +111,8 @@ function run(bench: Workbench, input: RotaryInput, force: Force): number {
   const heads = kvHeads * group;
   const result = bench.floats(heads * headWidth);
   const caches = {
-    keyCache: bench.upload(data.keys.halves),
-    valueCache: bench.upload(data.values.halves),
+    keyCache: bench.upload(data.keys.bytes),
+    valueCache: bench.upload(data.values.bytes),
   };
   bench.run((context) =>
     rotaryAttention(
@@ -95,10 +126,11 @@ function run(bench: Workbench, input: RotaryInput, force: Force): number {
     : bench.read(result, heads * headWidth);
   const found = relativeError(actual, expectedOf(input, data, own));
   if (borrows) return found;
-  const stored = (of: "key" | "value", cache: BufferSlice, { table }: Cache) =>
+  const types = typesOf(input);
+  const stored = (of: "key" | "value", slice: BufferSlice, cache: Cache) =>
     relativeError(
-      readRow(bench, cache, table, input.position, headWidth),
-      own.flatMap((head) => head[of]),
+      own.flatMap((_head, i) => cache.read(hostBytes(slice), i, input.position)),
+      own.flatMap((head) => throughCache(types[of], head[of])),
     );
   const halfError = Math.max(
     stored("key", caches.keyCache, data.keys),
@@ -115,6 +147,7 @@ function argumentsOf(bench: Workbench, input: RotaryInput, data: Data) {
     ...shape,
     query: bench.upload(data.query),
     gated,
+    kvTypes: typesOf(input),
     rope: {
       key: borrows ? undefined : bench.upload(data.key),
       value: borrows ? undefined : bench.upload(data.value),
@@ -175,7 +208,7 @@ function expectedOf(input: RotaryInput, data: Data, own: readonly OwnHead[]): nu
     const cached = (cache: Cache, of: "key" | "value") =>
       inWindow.map((token) =>
         token === position && !borrows
-          ? Array.from(own[kvHead]?.[of] ?? [], (x) => halfToFloat(floatToHalf(x)))
+          ? throughCache(typesOf(input)[of], own[kvHead]?.[of] ?? [])
           : cache.head(kvHead, token),
       );
     const query = data.query.subarray(from, from + headWidth);
@@ -187,22 +220,6 @@ function expectedOf(input: RotaryInput, data: Data, own: readonly OwnHead[]): nu
       scale,
       cap,
     }).map((x, i) => (gated ? x / (1 + Math.exp(-(gate[i] ?? 0))) : x));
-  }).flat();
-}
-
-/** What a cache has at a position, head by head. */
-function readRow(
-  bench: Workbench,
-  cache: BufferSlice,
-  table: readonly number[],
-  position: number,
-  headWidth: number,
-): number[] {
-  const halves = new Uint16Array(bench.read(cache).buffer);
-  const block = table[Math.floor(position / blockTokens)] ?? 0;
-  return Array.from({ length: kvHeads }, (_unused, head) => {
-    const slot = ((block * kvHeads + head) * blockTokens + (position % blockTokens)) * headWidth;
-    return Array.from(halves.subarray(slot, slot + headWidth), halfToFloat);
   }).flat();
 }
 

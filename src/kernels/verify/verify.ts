@@ -22,6 +22,7 @@ import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
 import { routerCases } from "./router-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
+import { unscrambleCases } from "./unscramble-cases.ts";
 import { Workbench } from "./workbench.ts";
 
 export const verifyCases: readonly VerifyCase[] = [
@@ -30,6 +31,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...attentionCases,
   ...rotaryAttentionCases,
   ...flashCases,
+  ...unscrambleCases,
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
