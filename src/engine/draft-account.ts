@@ -38,8 +38,10 @@ const creditFirst = 1;
 const creditMost = 4;
 /** Of a plain step: what it costs to take back a step of a recurrent model. */
 const againShare = 0.2;
-/** Plain steps after which something may have changed. */
-const forgetAfter = 100;
+/** Plain steps that tell what such steps take. */
+const plainLeast = 3;
+/** Steps of either kind after which the other one may take another time than it did. */
+const forgetAfter = 64;
 
 export class DraftAccount implements DraftJudge {
   readonly #isRecurrent: boolean;
@@ -48,7 +50,9 @@ export class DraftAccount implements DraftJudge {
   /** By rows, of steps with drafts. */
   readonly #drafted = new Map<number, TypicalTime>();
   #creditMs: number | undefined;
+  /** Steps of the same kind in a row. */
   #plainCount = 0;
+  #draftedCount = 0;
 
   /** A recurrent model computes again what was right in front of a wrong draft. */
   constructor(isRecurrent: boolean) {
@@ -56,9 +60,12 @@ export class DraftAccount implements DraftJudge {
   }
 
   observe({ texts, rows, tokens, milliseconds, isPlain }: StepCost): void {
+    this.#count(texts, isPlain);
     if (isPlain) typicalOf(this.#plain, texts).add(milliseconds);
-    const plainMs = this.#plain.get(texts)?.milliseconds;
-    if (plainMs === undefined) return;
+    const known = this.#plain.get(texts)?.milliseconds;
+    if (known === undefined) return;
+    // No step is faster for having more rows: then everything has become faster.
+    const plainMs = Math.min(known, milliseconds);
     const credit = this.#creditMs ?? creditFirst * plainMs;
     const gain = isPlain ? lossShare * plainMs : (tokens / texts) * plainMs - milliseconds;
     const most = creditMost * plainMs;
@@ -66,18 +73,18 @@ export class DraftAccount implements DraftJudge {
     this.#creditMs = Math.min(credit + Math.max(gain, -most), most);
     // One that waited in vain says nothing of what more rows cost.
     if (!isPlain && rows > texts) typicalOf(this.#drafted, programRows(rows)).add(milliseconds);
-    if (isPlain && ++this.#plainCount % forgetAfter === 0) {
-      for (const time of this.#drafted.values()) time.forget();
-    }
   }
 
   knows(texts: number): boolean {
-    return (this.#plain.get(texts)?.count ?? 0) >= 3;
+    return (this.#plain.get(texts)?.count ?? 0) >= plainLeast;
   }
 
   worthwhile(texts: number, chances: readonly number[]): number {
-    const plainMs = this.#plain.get(texts)?.milliseconds;
-    if (plainMs === undefined) return 0;
+    if (!this.knows(texts)) return 0;
+    const plainMs = Math.min(
+      this.#plain.get(texts)?.milliseconds ?? 0,
+      ...[...this.#drafted.values()].map(({ milliseconds = Infinity }) => milliseconds),
+    );
     let [best, bestGain] = [0, 0.05 * plainMs];
     for (const rows of draftedRowCounts) {
       const count = Math.min(rows - texts, chances.length);
@@ -94,6 +101,17 @@ export class DraftAccount implements DraftJudge {
       if (this.#drafted.get(rows)?.milliseconds === undefined) break;
     }
     return best;
+  }
+
+  #count(texts: number, isPlain: boolean): void {
+    this.#plainCount = isPlain ? this.#plainCount + 1 : 0;
+    this.#draftedCount = isPlain ? 0 : this.#draftedCount + 1;
+    if (this.#plainCount === forgetAfter) {
+      this.#plainCount = 0;
+      for (const time of this.#drafted.values()) time.forget();
+    }
+    // A few steps without drafts follow, to know.
+    if (this.#draftedCount === forgetAfter) this.#plain.delete(texts);
   }
 
   /** More rows cost something, even if all of the time goes into reading weights. */

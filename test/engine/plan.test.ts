@@ -1,11 +1,11 @@
 /** Whether a model fits, on devices with as much memory as the tests like. */
 import { describe, expect, test } from "bun:test";
+import { describeCache } from "../../src/engine/cache-description.ts";
 import {
   activationPieces,
   cacheBlockCount,
   cacheBytesPerToken,
   cachePieces,
-  describeCache,
   planMemory,
 } from "../../src/engine/plan.ts";
 import { UserError } from "../../src/errors.ts";

@@ -15,7 +15,7 @@ export interface SpeculationRow {
   readonly text: "own" | "given";
   readonly guesses: "off" | "ngram" | "mtp" | "right" | "half right" | "wrong";
   readonly tokS: number;
-  /** Times as fast as the same text without guesses. */
+  /** Times as fast as the same text without guesses in the same turn. */
   readonly speedup: number;
   /** Guesses that were verified, and those of them that were right. */
   readonly drafted: number;
@@ -71,12 +71,20 @@ export async function measureSpeculation(
   } finally {
     progress.clear();
   }
-  const medians = runs.map((list) => list.toSorted((a, b) => a.tokS - b.tokS)[repeats >> 1]);
   return kinds.map((kind, k) => {
-    const { tokS = Number.NaN, drafted = 0, accepted = 0, tokens: made = [] } = medians[k] ?? {};
-    const plain = medians[kinds.findIndex(({ text }) => text === kind.text)];
-    const isSame = made.join() === plain?.tokens.join();
-    return { ...kind, tokS, speedup: tokS / (plain?.tokS ?? 0), drafted, accepted, isSame };
+    const own = runs[k] ?? [];
+    const plain = runs[kinds.findIndex(({ text }) => text === kind.text)] ?? [];
+    const isSame = own.every((run, i) => run.tokens.join() === plain[i]?.tokens.join());
+    const median = (of: (run: Run, i: number) => number) =>
+      own.map(of).toSorted((a, b) => a - b)[repeats >> 1] ?? Number.NaN;
+    return {
+      ...kind,
+      tokS: median(({ tokS }) => tokS),
+      speedup: median(({ tokS }, i) => tokS / (plain[i]?.tokS ?? 0)),
+      drafted: median(({ drafted }) => drafted),
+      accepted: median(({ accepted }) => accepted),
+      isSame,
+    };
   });
 }
 
