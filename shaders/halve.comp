@@ -2,7 +2,7 @@
 // the first half of the room of its floats and may be converted where it is: `width` halves, those of a
 // quad in the order 0 2 1 3, then the row's step. Steps are powers of two such that the largest value
 // comes to between 4096 and 8192: nothing overflows, and what is 2^26 times smaller is still exact.
-// One workgroup a row.
+// One workgroup a row; a row of the step may be several of them.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -20,6 +20,7 @@ layout(push_constant, std430) uniform Parameters {
     Uint2sOut y;     // [rows, width] halves and a step a row, each row in the room of its floats
     Step step_;
     uint width;
+    uint parts;      // rows for each row of the step
     float epsilon;
 };
 
@@ -30,7 +31,7 @@ vec4 valueOf(uint row, uint quad, float scale) {
 
 void main() {
     const uint row = gl_WorkGroupID.x;
-    if (row >= (OUTPUTS ? step_.outputCount : step_.rowCount)) return;
+    if (row >= (OUTPUTS ? step_.outputCount : step_.rowCount * parts)) return;
     float scale = 1;
     if (NORM) {
         float squares = 0;

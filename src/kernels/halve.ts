@@ -11,12 +11,18 @@ export const halveKernel = defineKernel("halve", {
   y: writes,
   step: reads,
   width: u32,
+  parts: u32,
   epsilon: f32,
 });
 
+export interface Halve extends Quantize {
+  /** A row of the step is so many rows of `width`, each with a step of its own. */
+  readonly parts?: number;
+}
+
 /** As `quantize`, but `y` has each row in the room of its floats, and may be `x`. */
-export function halve(context: KernelContext, args: Quantize): void {
-  const { x, y, width, step, rowCapacity, outputs = false, norm } = args;
+export function halve(context: KernelContext, args: Halve): void {
+  const { x, y, width, step, rowCapacity, outputs = false, norm, parts = 1 } = args;
   invariant(width % 16 === 0, `halve: width ${width} is no multiple of 16`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
   const workgroup = context.capabilities.kind === "cpu" ? lanes : Math.max(lanes, 256);
@@ -29,10 +35,11 @@ export function halve(context: KernelContext, args: Quantize): void {
       y,
       step,
       width,
+      parts,
       epsilon: norm?.epsilon ?? 0,
       ...(norm && { weight: norm.weight.data }),
     },
-    groups: [rowCapacity],
+    groups: [rowCapacity * parts],
     label: norm === undefined ? "halve" : `norm ${norm.weight.name}`,
   });
 }

@@ -21,6 +21,7 @@ import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
 import { routerCases } from "./router-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
+import { sortedExpertCases } from "./sorted-expert-cases.ts";
 import { Workbench } from "./workbench.ts";
 
 export const verifyCases: readonly VerifyCase[] = [
@@ -35,6 +36,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
+  ...sortedExpertCases,
   ...routerCases,
   ...sampleCases,
 ];

@@ -1,0 +1,74 @@
+/**
+ * The experts of many rows on matrix units: rows are sorted by expert, so that weights are read once
+ * for all rows that chose them.
+ */
+import { invariant } from "../errors.ts";
+import type { BufferSlice } from "../vulkan/buffer.ts";
+import { activationKind } from "./activations.ts";
+import { expertMatmul, expertTile } from "./expert-matmul.ts";
+import { expertOrder } from "./expert-order.ts";
+import { expertSum } from "./expert-sum.ts";
+import type { ExpertWeights } from "./experts.ts";
+import { glu } from "./glu.ts";
+import { halve } from "./halve.ts";
+import type { KernelContext } from "./kernel.ts";
+import { matrixUnitsOf } from "./matrix-units.ts";
+
+export interface SortedExperts {
+  readonly weights: ExpertWeights;
+  /** [rowCapacity, width], as `halve` leaves them. */
+  readonly x: BufferSlice;
+  /** From `expertChoice`. */
+  readonly choices: BufferSlice;
+  /** `orderWords` words a row: scratch, as what follows. */
+  readonly order: BufferSlice;
+  /** [rowCapacity, slots, feedForward] */
+  readonly gated: BufferSlice;
+  /** The same, where gate and up are of different types. */
+  readonly up: BufferSlice;
+  /** [rowCapacity, slots, width] */
+  readonly given: BufferSlice;
+  /** [rowCapacity, width], added to unless `accumulate` is false. */
+  readonly y: BufferSlice;
+  readonly accumulate: boolean;
+  readonly step: BufferSlice;
+  readonly rowCapacity: number;
+}
+
+/** Whether the rows are many enough, and device and types such, that `sortedExperts` is best. */
+export function sortsExperts(
+  context: KernelContext,
+  { gate, up = gate, down }: ExpertWeights,
+  rows: { readonly rowCapacity: number; readonly deterministic: boolean },
+): boolean {
+  return [gate, up, down].every((w) => activationKind(context, { w, ...rows }) === "half");
+}
+
+/** y (+)= Σ weightₑ · Downₑ · (f(Gateₑ · x) ⊙ (Upₑ · x)) */
+export function sortedExperts(context: KernelContext, args: SortedExperts): void {
+  const { weights, x, choices, order, gated, given, y, accumulate, step, rowCapacity } = args;
+  const { routing, activation: gate = "silu", down } = weights;
+  const { experts, used: slots } = routing;
+  const units = matrixUnitsOf(context.capabilities);
+  invariant(units !== undefined, `${down.name}: the device has no matrix units`);
+  const tile = expertTile({ experts, slots, rowCapacity });
+  const rows = { step, rowCapacity };
+  const sorted = { experts, order, tile, slots, rowCapacity };
+  expertOrder(context, { ...sorted, choices, step });
+  const { gate: w, gateBias: bias, up, upBias } = weights;
+  const width = down.columns;
+  if (up === undefined || up.dtype === w.dtype) {
+    const product = { w, bias, gated: { gate, up, bias: upBias }, x, y: gated };
+    expertMatmul(context, units, { ...product, ...sorted });
+  } else {
+    expertMatmul(context, units, { w, bias, x, y: gated, ...sorted });
+    expertMatmul(context, units, { w: up, bias: upBias, x, y: args.up, ...sorted });
+    const product = { gate: gated, up: args.up, y: gated, width: slots * width, activation: gate };
+    glu(context, { ...product, ...rows });
+  }
+  halve(context, { x: gated, y: gated, width, parts: slots, ...rows });
+  const product = { w: down, bias: weights.downBias, x: gated, apart: true, y: given };
+  expertMatmul(context, units, { ...product, ...sorted });
+  const sum = { x: given, y, accumulate, choices, slots, width: down.rows / experts };
+  expertSum(context, { ...sum, ...rows });
+}
