@@ -36,7 +36,6 @@ layout(push_constant, std430) uniform Parameters {
     Floats bias;     // [experts, expertRows], read with HAS_BIAS
     Floats upBias;   // as bias
     Uints order;     // see include/expert_order.glsl
-    uint tileCapacity;
     uint sharing;    // choices in a row that read the same row of x
     uint rows;       // results of an expert
     uint expertRows; // rows of the tensors from one expert to the next
@@ -156,7 +155,7 @@ void main() {
     const uint columns = order.at[tile + 1] >> 16;
     const uint firstRow = gl_WorkGroupID.y * TILE_ROWS;
     for (uint c = gl_LocalInvocationIndex; c < columns; c += WORKGROUP) {
-        const uint choice = order.at[placeAt(firstPlace + c, tileCapacity)];
+        const uint choice = order.at[placeAt(firstPlace + c, order.at[1])];
         columnChoices[c] = choice;
         columnSteps[c] = inputStep(choice / sharing, width);
     }

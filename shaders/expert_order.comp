@@ -47,6 +47,7 @@ void main() {
             tile++;
         }
         if (e == EXPERTS - 1) order.at[0] = tile;
+        if (e == 0) order.at[1] = tileCapacity;
     }
     barrier();
     for (uint choice = self; choice < count; choice += WORKGROUP) {
