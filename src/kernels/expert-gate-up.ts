@@ -137,7 +137,7 @@ function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: num
   // Two matrices with long units fill the registers.
   const isLong = unitValues(gate.dtype) === 64;
   const isHeavy = activation === "float" && ((!alone && isLong) || tile > 1);
-  const rows = isHeavy && !isCpu ? 1 : isCpu && alone && tile > 1 ? 4 : 2;
+  const rows = isHeavy && !isCpu ? 1 : 2;
   // As many as do it in one turn.
   const subgroups = quantizes && !isCpu ? 16 : 1;
   const turnRows = rows * subgroups * subgroupTeams;

@@ -4,7 +4,6 @@
  */
 import { invariant } from "../errors.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
-import { activationKind } from "./activations.ts";
 import { expertMatmul, expertTile } from "./expert-matmul.ts";
 import { expertOrder } from "./expert-order.ts";
 import { expertSum } from "./expert-sum.ts";
@@ -12,7 +11,7 @@ import type { ExpertWeights } from "./experts.ts";
 import { glu } from "./glu.ts";
 import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
-import { matrixUnitsOf } from "./matrix-units.ts";
+import { matrixUnitsOf, suitsMatrixUnits } from "./matrix-units.ts";
 
 export interface SortedExperts {
   readonly weights: ExpertWeights;
@@ -35,13 +34,18 @@ export interface SortedExperts {
   readonly rowCapacity: number;
 }
 
+/** Rows from which reading weights once outweighs the detour through shared memory. */
+const rowsMin = 128;
+
 /** Whether the rows are many enough, and device and types such, that `sortedExperts` is best. */
 export function sortsExperts(
-  context: KernelContext,
+  { capabilities }: KernelContext,
   { gate, up = gate, down }: ExpertWeights,
   rows: { readonly rowCapacity: number; readonly deterministic: boolean },
 ): boolean {
-  return [gate, up, down].every((w) => activationKind(context, { w, ...rows }) === "half");
+  if (rows.rowCapacity < rowsMin || rows.deterministic || capabilities.kind === "cpu") return false;
+  const suit = [gate, up, down].every(({ dtype, columns }) => suitsMatrixUnits(dtype, columns));
+  return suit && matrixUnitsOf(capabilities) !== undefined;
 }
 
 /** y (+)= Σ weightₑ · Downₑ · (f(Gateₑ · x) ⊙ (Upₑ · x)) */

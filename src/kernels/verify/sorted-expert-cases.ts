@@ -3,14 +3,18 @@ import { invariant } from "../../errors.ts";
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import type { BufferSlice } from "../../vulkan/buffer.ts";
+import type { ExpertActivation } from "../activations.ts";
 import { choiceWords } from "../expert-choice.ts";
+import { expertGateUp } from "../expert-gate-up.ts";
 import { expertMatmul, type ExpertTuning } from "../expert-matmul.ts";
 import { expertOrder, orderWords, tileCapacityOf } from "../expert-order.ts";
 import { expertSum } from "../expert-sum.ts";
 import type { GateFunction } from "../gate.ts";
 import { halve } from "../halve.ts";
 import { matrixUnitsOf } from "../matrix-units.ts";
-import { relativeError, sumBound, type VerifyCase } from "./case.ts";
+import { reductions, relativeError, sumBound, type Force, type VerifyCase } from "./case.ts";
+import { readCodes } from "./codes.ts";
+import { activationsOf, prepareRows } from "./expert-cases.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { dot } from "./recurrent-reference.ts";
 import { gluReference } from "./reference.ts";
@@ -140,22 +144,23 @@ interface ProductInput {
   readonly gate?: GateFunction;
   readonly biased?: true;
   readonly tile: number;
-  readonly tuning: ExpertTuning;
   readonly results: number;
 }
 
-const small = { tileRows: 32, partRows: 16, partColumns: 16, slice: 64 };
-
-/** Rows of halves that hold these values exactly. */
-function uploadHalves(bench: Workbench, x: Float32Array, rows: number, width: number): BufferSlice {
-  const slice = bench.upload(x);
-  const step = uploadStep(bench, plainRows(rows), { capacity: rows });
-  bench.run((context) => halve(context, { x: slice, y: slice, width, step, rowCapacity: rows }));
-  return slice;
+interface Rows {
+  readonly x: BufferSlice;
+  /** What `x` stands for. */
+  readonly read: Float32Array;
 }
 
-function runProduct(bench: Workbench, dtype: DType, input: ProductInput): number {
-  const { kind, gate, biased, tile, tuning, results } = input;
+/** What a product is made from, and what should come of it. */
+function makeProduct(
+  bench: Workbench,
+  dtype: DType,
+  input: ProductInput,
+  prepare: (values: Float32Array, width: number) => Rows,
+) {
+  const { kind, gate = "silu", biased, tile, results } = input;
   const { blockValues } = blockFormats[dtype];
   const width = Math.ceil(144 / Math.max(blockValues, 16)) * Math.max(blockValues, 16);
   const random = new Random(results + width);
@@ -165,78 +170,91 @@ function runProduct(bench: Workbench, dtype: DType, input: ProductInput): number
   const { rowCapacity } = rows;
   const apart = kind === "down";
   const inputs = rowCapacity * (apart ? slots : 1);
-  const x = random.floats(inputs * width, 0.5).map((value) => Math.round(value * 256) / 256);
+  // Halves hold these exactly.
+  const values = random.floats(inputs * width, 0.5).map((value) => Math.round(value * 256) / 256);
+  const { x, read } = prepare(values, width);
   const isGated = kind === "apart" || kind === "merged";
   const expertRows = kind === "merged" ? 2 * results : results;
   const matrixOf = (name: string) => {
     const blocks = randomBlocks(dtype, (experts * expertRows * width) / blockValues, random);
-    const values = dequantize(dtype, blocks);
+    const weights = dequantize(dtype, blocks);
+    const bias = random.floats(experts * expertRows, biased ? 2 : 0);
     return {
       matrix: bench.matrix(name, dtype, experts * expertRows, width, blocks),
-      rowAt: (row: number) => values.subarray(row * width, (row + 1) * width),
-      bias: random.floats(experts * expertRows, biased ? 2 : 0),
+      bias: biased && bench.vector(`${name} bias`, bias),
+      product(row: number, own: Float32Array) {
+        return dot(weights.subarray(row * width, (row + 1) * width), own) + (bias[row] ?? 0);
+      },
     };
   };
   const w = matrixOf("w");
-  const up = kind === "apart" ? matrixOf("up") : w;
-  const y = bench.floats(rowCapacity * slots * results);
-  const product = {
-    w: w.matrix,
-    ...(biased && { bias: bench.vector("bias", w.bias) }),
-    ...(isGated && {
-      gated: {
-        gate: gate ?? "silu",
-        ...(kind === "apart" && { up: up.matrix }),
-        ...(kind === "apart" && biased && { bias: bench.vector("up bias", up.bias) }),
-      },
-    }),
-    x: uploadHalves(bench, x, inputs, width),
-    apart,
-    y,
-  };
-  bench.run((context) => {
-    const units = matrixUnitsOf(context.capabilities);
-    invariant(units !== undefined, "a case that needs matrix units runs without");
-    expertMatmul(context, units, { ...product, ...sorted }, tuning);
-  });
+  const up = kind === "apart" ? matrixOf("up") : undefined;
   const upRow = kind === "merged" ? results : 0;
   const expected = choices.experts.flatMap((expert, choice) => {
     const from = apart ? choice : Math.floor(choice / slots);
-    const own = x.subarray(from * width, (from + 1) * width);
+    const own = read.subarray(from * width, (from + 1) * width);
     const products = (of: typeof w, first: number) =>
-      Array.from({ length: results }, (_unused, i) => {
-        const row = expert * expertRows + first + i;
-        return dot(of.rowAt(row), own) + (of.bias[row] ?? 0);
-      });
+      Array.from({ length: results }, (_unused, i) =>
+        of.product(expert * expertRows + first + i, own),
+      );
     const gates = products(w, 0);
-    return isGated ? Array.from(gluReference(gates, products(up, upRow), gate)) : gates;
+    return isGated ? Array.from(gluReference(gates, products(up ?? w, upRow), gate)) : gates;
+  });
+  const y = bench.floats(rowCapacity * slots * results);
+  return { sorted, step: rows.step, x, apart, w, up, gate, isGated, y, expected };
+}
+
+interface TiledInput extends ProductInput {
+  readonly tuning: ExpertTuning;
+}
+
+function runTiles(bench: Workbench, dtype: DType, input: TiledInput): number {
+  const made = makeProduct(bench, dtype, input, (values, width) => {
+    const [x, rows] = [bench.upload(values), values.length / width];
+    const step = uploadStep(bench, plainRows(rows), { capacity: rows });
+    bench.run((context) => halve(context, { x, y: x, width, step, rowCapacity: rows }));
+    return { x, read: values };
+  });
+  const { sorted, x, apart, w, up, gate, isGated, y, expected } = made;
+  const gated = { gate, up: up?.matrix, bias: up?.bias };
+  const product = { w: w.matrix, bias: w.bias, ...(isGated && { gated }), x, apart, y };
+  bench.run((context) => {
+    const units = matrixUnitsOf(context.capabilities);
+    invariant(units !== undefined, "a case that needs matrix units runs without");
+    expertMatmul(context, units, { ...product, ...sorted }, input.tuning);
   });
   return relativeError(bench.read(y, expected.length), expected);
 }
 
-function productCase(dtype: DType, input: ProductInput): VerifyCase {
-  const { kind, gate, biased, tile, tuning, results } = input;
-  const { tileRows, partRows, partColumns, slice } = tuning;
+function describe({ kind, gate, biased, results }: ProductInput): string {
   const details = [kind, ...(gate ? [gate] : []), ...(biased ? ["biased"] : [])];
+  return `${slots} of ${crowds.length} experts, ${results} results, ${details.join(", ")}`;
+}
+
+function tilesCase(dtype: DType, input: TiledInput): VerifyCase {
+  const { kind, tile, tuning } = input;
+  const { tileRows, partRows, partColumns, slice } = tuning;
   const layout = `${tileRows} × ${tile} in ${partRows} × ${partColumns} by ${slice}`;
   return {
     kernel: "expert_matmul",
     variant: `${dtype} ${kind}`,
-    name: `${slots} of ${crowds.length} experts, ${results} results, ${details.join(", ")}, ${layout}`,
+    name: `${describe(input)}, ${layout}`,
     // Weights are rounded to halves; scales and offsets before them. A gate multiplies errors.
-    bound: kind === "down" || kind === "alone" ? 4e-3 : 1e-2,
+    bound: kind === "down" || kind === "alone" ? 4e-3 : 2e-2,
     needs: "matrix units",
-    run: (bench) => runProduct(bench, dtype, input),
+    run: (bench) => runTiles(bench, dtype, input),
   };
 }
 
+const small = { tileRows: 32, partRows: 16, partColumns: 16, slice: 64 };
+
 /** Of every type. */
-const inputs: readonly ProductInput[] = [
+const tiledInputs: readonly TiledInput[] = [
   { kind: "apart", tile: 16, tuning: small, results: 37 },
   { kind: "down", tile: 32, tuning: { ...small, partColumns: 32 }, results: 45 },
 ];
 
-const moreInputs: readonly ProductInput[] = [
+const moreTiledInputs: readonly TiledInput[] = [
   { kind: "merged", tile: 32, tuning: { ...small, tileRows: 16 }, results: 40, gate: "gelu" },
   { kind: "merged", tile: 16, tuning: small, results: 32, gate: "clamped", biased: true },
   { kind: "apart", tile: 16, tuning: { ...small, partRows: 32 }, results: 36, biased: true },
@@ -245,16 +263,76 @@ const moreInputs: readonly ProductInput[] = [
   { kind: "down", tile: 16, tuning: { ...small, slice: 128 }, results: 32, biased: true },
 ];
 
+interface SharedInput extends ProductInput {
+  readonly activation: ExpertActivation;
+  readonly quantizes?: true;
+}
+
+/** Without matrix units: a few rows share the weights of an expert. */
+function runShared(bench: Workbench, dtype: DType, input: SharedInput, force: Force): number {
+  const { activation, quantizes, results } = input;
+  const prepare = (values: Float32Array, width: number) =>
+    prepareRows(bench, values, width, activation);
+  const made = makeProduct(bench, dtype, input, prepare);
+  const { sorted, step, x, apart, w, up, gate: gateFunction, isGated, y, expected } = made;
+  const matrices = { gate: w.matrix, gateBias: w.bias, up: up?.matrix, upBias: up?.bias };
+  const product = { ...matrices, gateFunction, alone: !isGated, x, apart, activation, y, step };
+  const { order: choices, ...rest } = sorted;
+  bench.run((context) =>
+    expertGateUp(
+      { ...context, force },
+      { ...product, ...rest, choices, ...(quantizes && { yActivation: "int8" }) },
+    ),
+  );
+  const capacity = sorted.rowCapacity * slots;
+  const actual = quantizes
+    ? readCodes(bench, y, capacity, expected.length / results, results)
+    : bench.read(y, expected.length);
+  return relativeError(actual, expected);
+}
+
+const sharedInputs: readonly Omit<SharedInput, "activation">[] = [
+  { kind: "apart", tile: 4, results: 13 },
+  { kind: "down", tile: 4, results: 14 },
+];
+
+/** Codes are of blocks of 32 results. */
+const quantizing = { tile: 4, results: 64, activation: "int8", quantizes: true } as const;
+const moreSharedInputs: readonly SharedInput[] = [
+  { ...quantizing, kind: "apart", biased: true },
+  { ...quantizing, kind: "merged", gate: "gelu" },
+];
+
+function sharedCases(dtype: DType, input: SharedInput): VerifyCase[] {
+  const { activation, tile, quantizes } = input;
+  return reductions.map(({ variant, force, ...rest }) => ({
+    kernel: "expert_gate_up",
+    variant: `${dtype} ${activation} ${variant} sorted`,
+    name: `${describe(input)}, ${tile} share weights${quantizes ? ", quantized" : ""}`,
+    // Half a step of 127 of the largest value in a block is the rounding itself.
+    bound: quantizes ? 0.1 : sumBound,
+    ...rest,
+    run: (bench) => runShared(bench, dtype, input, force),
+  }));
+}
+
 export const sortedExpertCases: readonly VerifyCase[] = [
   ...orderCases,
   sumCase(true),
   sumCase(false),
+  ...dtypes.flatMap((dtype, i) =>
+    activationsOf(dtype).flatMap((activation, j) => {
+      const input = sharedInputs[(i + j) % sharedInputs.length];
+      return input === undefined ? [] : sharedCases(dtype, { ...input, activation });
+    }),
+  ),
+  ...moreSharedInputs.flatMap((input) => sharedCases("Q4_K", input)),
   ...dtypes
     .filter((dtype) => dtype !== "F32")
     .flatMap((dtype) => [
-      ...inputs.map((input) => productCase(dtype, input)),
+      ...tiledInputs.map((input) => tilesCase(dtype, input)),
       ...(["F16", "Q4_K", "Q5_K", "Q8_0", "MXFP4"].includes(dtype)
-        ? moreInputs.map((input) => productCase(dtype, input))
+        ? moreTiledInputs.map((input) => tilesCase(dtype, input))
         : []),
     ]),
 ];
