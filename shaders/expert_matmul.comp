@@ -11,7 +11,6 @@
 #include "include/memory.glsl"
 #include "include/quant.glsl"
 #include "include/halves.glsl"
-#include "include/expert_order.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 128;
@@ -45,13 +44,16 @@ layout(push_constant, std430) uniform Parameters {
 
 const uint SUBGROUPS = WORKGROUP / LANES;
 #include "include/matrix_units.glsl"
-#include "include/gate.glsl"
 
-const uint SIDES = PAIRED ? 2 : 1;
 const uint SLICE_UNITS = SLICE / UNIT_VALUES;
 const uint SLICE_CHUNKS = SLICE / 8;
 // A chunk of padding keeps rows in different banks.
 const uint STRIDE = SLICE_CHUNKS + 1;
+// Of weights, gates and then ups, and of activations.
+const uint TILE_X = (PAIRED ? 2 : 1) * TILE_ROWS * STRIDE;
+const uint INNER_CHUNKS = TILE_X + TILE_COLUMNS * STRIDE;
+#include "include/expert_results.glsl"
+
 const uint TILE_UNITS = SIDES * TILE_ROWS * SLICE_UNITS;
 const uint TILE_CHUNKS = TILE_COLUMNS * SLICE_CHUNKS;
 const uint UNITS_EACH = (TILE_UNITS + WORKGROUP - 1) / WORKGROUP;
@@ -59,35 +61,21 @@ const uint CHUNKS_EACH = (TILE_CHUNKS + WORKGROUP - 1) / WORKGROUP;
 const uint DOWN = PART_ROWS / FRAGMENT_ROWS;
 const uint ACROSS = PART_COLUMNS / FRAGMENT_COLUMNS;
 
-const uint TILE_X = SIDES * TILE_ROWS * STRIDE;
-const uint INNER_CHUNKS = TILE_X + TILE_COLUMNS * STRIDE;
-// Sums leave in strips, a fragment wide and as high as the tile; again with padding.
-const uint STRIP_STRIDE = SIDES * TILE_ROWS / 4 + 1;
-const uint STRIP = FRAGMENT_COLUMNS * STRIP_STRIDE;
-const uint STRIPS = TILE_COLUMNS / PART_COLUMNS;
-const uint STRIP_VALUES = FRAGMENT_COLUMNS * TILE_ROWS;
-
-// Rows of gates, rows of ups, activations; in the end strips.
-shared uvec4 tiles[INNER_CHUNKS > STRIPS * STRIP ? INNER_CHUNKS : STRIPS * STRIP];
-// Of each column of the tile.
-shared uint columnChoices[TILE_COLUMNS];
-shared float columnSteps[TILE_COLUMNS];
-
 // What an invocation takes from memory for a slice.
 struct Held {
     PackedUnit units[UNITS_EACH];
     uvec4 chunks[CHUNKS_EACH];
 };
 
-void fetch(uint expert, uint firstRow, uint columns, uint firstUnit, out Held held) {
+void fetch(Tile tile, uint firstUnit, out Held held) {
     const uint rowUnits = width / UNIT_VALUES;
     [[unroll]] for (uint n = 0; n < UNITS_EACH; n++) {
         const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
         const uint u = firstUnit + i % SLICE_UNITS;
         const uint tileRow = i / SLICE_UNITS;
         const bool isUp = PAIRED && tileRow >= TILE_ROWS;
-        const uint row = min(firstRow + tileRow % TILE_ROWS, rows - 1);
-        const uint from = expert * expertRows + row + (isUp ? upRow : 0);
+        const uint row = min(tile.firstRow + tileRow % TILE_ROWS, rows - 1);
+        const uint from = tile.expert * expertRows + row + (isUp ? upRow : 0);
         Weights source = w;
         if (isUp) source = up;
         held.units[n] = noUnit();
@@ -102,7 +90,7 @@ void fetch(uint expert, uint firstRow, uint columns, uint firstUnit, out Held he
         const uint u = firstUnit + chunk / UNIT_CHUNKS;
         const uint at = (u / BLOCK_UNITS) * BLOCK_VALUES + quadColumn(u % BLOCK_UNITS, 2 * (chunk % UNIT_CHUNKS));
         held.chunks[n] = uvec4(0);
-        if (u < rowUnits && column < columns) {
+        if (u < rowUnits && column < tile.columns) {
             held.chunks[n] = x.at[((columnChoices[column] / sharing) * width * 2 + at) / 8];
         }
     }
@@ -126,40 +114,10 @@ void store(Held held, uint columns) {
     }
 }
 
-float sumAt(uint row, uint column) { return uintBitsToFloat(tiles[column * STRIP_STRIDE + row / 4][row & 3]); }
-
-// The n-th of those in the j-th strips of all parts.
-void storeResult(uint n, uint j, uint firstRow, uint expert, uint columns) {
-    const uint tileRow = n % TILE_ROWS;
-    const uint stripColumn = n / TILE_ROWS;
-    const uint part = stripColumn / FRAGMENT_COLUMNS;
-    const uint column = part * PART_COLUMNS + j * FRAGMENT_COLUMNS + stripColumn % FRAGMENT_COLUMNS;
-    const uint row = firstRow + tileRow;
-    if (part >= STRIPS || column >= columns || row >= rows) return;
-    const uint from = expert * expertRows + row;
-    float value = sumAt(tileRow, stripColumn) * columnSteps[column];
-    if (HAS_BIAS) value += bias.at[from];
-    if (PAIRED) {
-        float upValue = sumAt(TILE_ROWS + tileRow, stripColumn) * columnSteps[column];
-        if (HAS_BIAS) upValue += upBias.at[from + upRow];
-        value = activated(value, upValue);
-    }
-    y.at[columnChoices[column] * rows + row] = value;
-}
-
 void main() {
     if (gl_WorkGroupID.x >= order.at[0]) return;
-    const uint tile = tileAt(gl_WorkGroupID.x);
-    const uint firstPlace = order.at[tile];
-    const uint expert = order.at[tile + 1] & 0xFFFF;
-    const uint columns = order.at[tile + 1] >> 16;
-    const uint firstRow = gl_WorkGroupID.y * TILE_ROWS;
-    for (uint c = gl_LocalInvocationIndex; c < columns; c += WORKGROUP) {
-        const uint choice = order.at[placeAt(firstPlace + c, order.at[1])];
-        columnChoices[c] = choice;
-        columnSteps[c] = inputStep(choice / sharing, width);
-    }
-    barrier();
+    const Tile tile = openTile();
+    const uint columns = tile.columns;
     const uint partsDown = TILE_ROWS / PART_ROWS;
     const uint partRow = (gl_SubgroupID % partsDown) * PART_ROWS;
     const uint partColumn = (gl_SubgroupID / partsDown) * PART_COLUMNS;
@@ -167,12 +125,12 @@ void main() {
     SumFragment sums[SIDES * DOWN * ACROSS];
     [[unroll]] for (uint i = 0; i < SIDES * DOWN * ACROSS; i++) sums[i] = SumFragment(0.0);
     Held held;
-    fetch(expert, firstRow, columns, 0, held);
+    fetch(tile, 0, held);
     for (uint first = 0; first < width; first += SLICE) {
         barrier();
         store(held, columns);
         barrier();
-        if (first + SLICE < width) fetch(expert, firstRow, columns, (first + SLICE) / UNIT_VALUES, held);
+        if (first + SLICE < width) fetch(tile, (first + SLICE) / UNIT_VALUES, held);
         [[unroll]] for (uint k = 0; k < SLICE / FRAGMENT_DEPTH; k++) {
             const uint at = k * (FRAGMENT_DEPTH / 8);
             WeightFragment weights[SIDES * DOWN];
@@ -202,10 +160,7 @@ void main() {
                 const uint at = strip + (i / DOWN * TILE_ROWS + i % DOWN * FRAGMENT_ROWS) / 4;
                 coopMatStore(sums[j * SIDES * DOWN + i], tiles, at, STRIP_STRIDE, BY_COLUMNS);
             }
-            barrier();
-            [[dont_unroll]] for (uint n = 0; n < STRIPS * STRIP_VALUES; n += WORKGROUP) {
-                storeResult(n + gl_LocalInvocationIndex, j, firstRow, expert, columns);
-            }
+            storeResults(j, tile);
         }
     }
 }
