@@ -42,7 +42,10 @@ const uint UNITS_EACH = (ROWS * SLICE_UNITS + LANES - 1) / LANES;
 const uint DOWN = ROWS / FRAGMENT_ROWS;
 const uint ACROSS = COLUMNS / FRAGMENT_COLUMNS;
 
-shared uvec4 tiles[SUBGROUPS * ROWS * STRIDE];
+// Of sums, on their way out, of each subgroup.
+const uint STRIP_CHUNKS = ROWS * FRAGMENT_COLUMNS / 4;
+
+shared uvec4 tiles[SUBGROUPS * (ROWS * STRIDE > STRIP_CHUNKS ? ROWS * STRIDE : STRIP_CHUNKS)];
 
 void fetch(uint firstRow, uint firstUnit, out PackedUnit held[UNITS_EACH]) {
     [[unroll]] for (uint n = 0; n < UNITS_EACH; n++) {
@@ -109,15 +112,25 @@ void main() {
             }
         }
     }
-    [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
-        coopMatStore(sums[i], patches, gl_SubgroupID * FRAGMENT_VALUES, FRAGMENT_ROWS, BY_COLUMNS);
+    // See matmul_wide.comp for these loops.
+    const uint strip = gl_SubgroupID * STRIP_CHUNKS;
+    barrier();
+    [[unroll]] for (uint j = 0; j < ACROSS; j++) {
+        [[unroll]] for (uint i = 0; i < DOWN; i++) {
+            coopMatStore(sums[j * DOWN + i], tiles, strip + i * (FRAGMENT_ROWS / 4), ROWS / 4, BY_COLUMNS);
+        }
         barrier();
-        for (uint e = gl_LocalInvocationIndex; e < FRAGMENT_VALUES; e += WORKGROUP) {
-            const uint row = firstRow + (i % DOWN) * FRAGMENT_ROWS + e % FRAGMENT_ROWS;
-            const uint column = firstColumn + (i / DOWN) * FRAGMENT_COLUMNS + e / FRAGMENT_ROWS;
-            float sum = 0;
-            [[unroll]] for (uint s = 0; s < SUBGROUPS; s++) sum += patches[s * FRAGMENT_VALUES + e];
-            if (row < rows && column < columnCount) storeProduct(row, column, sum * inputStep(column, width));
+        [[dont_unroll]] for (uint n = 0; n < ROWS * FRAGMENT_COLUMNS; n += WORKGROUP) {
+            const uint e = n + gl_LocalInvocationIndex;
+            const uint row = firstRow + e % ROWS;
+            const uint column = firstColumn + j * FRAGMENT_COLUMNS + e / ROWS;
+            if (e < ROWS * FRAGMENT_COLUMNS && row < rows && column < columnCount) {
+                float sum = 0;
+                [[unroll]] for (uint s = 0; s < SUBGROUPS; s++) {
+                    sum += uintBitsToFloat(tiles[s * STRIP_CHUNKS + e / 4][e & 3]);
+                }
+                storeProduct(row, column, sum * inputStep(column, width));
+            }
         }
         barrier();
     }

@@ -47,8 +47,13 @@ const uint CHUNKS_EACH = (TILE_COLUMNS * SLICE_CHUNKS + WORKGROUP - 1) / WORKGRO
 const uint DOWN = PART_ROWS / FRAGMENT_ROWS;
 const uint ACROSS = PART_COLUMNS / FRAGMENT_COLUMNS;
 
-shared uvec4 tileW[TILE_ROWS * STRIDE];
-shared uvec4 tileX[TILE_COLUMNS * STRIDE];
+// Of sums, on their way out, of each subgroup.
+const uint STRIP_CHUNKS = PART_ROWS * FRAGMENT_COLUMNS / 4;
+const uint TILE_X = TILE_ROWS * STRIDE;
+const uint TILE_CHUNKS = (TILE_ROWS + TILE_COLUMNS) * STRIDE;
+
+// Weights, then activations.
+shared uvec4 tiles[TILE_CHUNKS > SUBGROUPS * STRIP_CHUNKS ? TILE_CHUNKS : SUBGROUPS * STRIP_CHUNKS];
 
 // What an invocation takes from memory for a slice.
 struct Held {
@@ -85,12 +90,12 @@ void store(Held held) {
         uvec4 chunks[UNIT_CHUNKS];
         unpackHalves(held.units[n], chunks);
         const uint at = (i / SLICE_UNITS) * STRIDE + (i % SLICE_UNITS) * UNIT_CHUNKS;
-        [[unroll]] for (uint c = 0; c < UNIT_CHUNKS; c++) tileW[at + c] = chunks[c];
+        [[unroll]] for (uint c = 0; c < UNIT_CHUNKS; c++) tiles[at + c] = chunks[c];
     }
     [[unroll]] for (uint n = 0; n < CHUNKS_EACH; n++) {
         const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
         if (TILE_COLUMNS * SLICE_CHUNKS % WORKGROUP != 0 && i >= TILE_COLUMNS * SLICE_CHUNKS) break;
-        tileX[(i / SLICE_CHUNKS) * STRIDE + i % SLICE_CHUNKS] = held.chunks[n];
+        tiles[TILE_X + (i / SLICE_CHUNKS) * STRIDE + i % SLICE_CHUNKS] = held.chunks[n];
     }
 }
 
@@ -118,26 +123,34 @@ void main() {
             const uint at = k * (FRAGMENT_DEPTH / 8);
             WeightFragment weights[DOWN];
             [[unroll]] for (uint i = 0; i < DOWN; i++) {
-                coopMatLoad(weights[i], tileW, (partRow + i * FRAGMENT_ROWS) * STRIDE + at, STRIDE, BY_ROWS);
+                coopMatLoad(weights[i], tiles, (partRow + i * FRAGMENT_ROWS) * STRIDE + at, STRIDE, BY_ROWS);
             }
             [[unroll]] for (uint j = 0; j < ACROSS; j++) {
                 InputFragment inputs;
-                coopMatLoad(inputs, tileX, (partColumn + j * FRAGMENT_COLUMNS) * STRIDE + at, STRIDE, BY_COLUMNS);
+                const uint column = partColumn + j * FRAGMENT_COLUMNS;
+                coopMatLoad(inputs, tiles, TILE_X + column * STRIDE + at, STRIDE, BY_COLUMNS);
                 [[unroll]] for (uint i = 0; i < DOWN; i++) {
                     sums[j * DOWN + i] = coopMatMulAdd(weights[i], inputs, sums[j * DOWN + i]);
                 }
             }
         }
     }
-    const uint patch_ = gl_SubgroupID * FRAGMENT_VALUES;
-    [[unroll]] for (uint i = 0; i < DOWN * ACROSS; i++) {
-        coopMatStore(sums[i], patches, patch_, FRAGMENT_ROWS, BY_COLUMNS);
+    // Sums leave strip by strip through the memory of the tiles. Which of them is meant must be known when the
+    // loops are unrolled: otherwise they would lie in memory all the time.
+    const uint strip = gl_SubgroupID * STRIP_CHUNKS;
+    barrier();
+    [[unroll]] for (uint j = 0; j < ACROSS; j++) {
+        [[unroll]] for (uint i = 0; i < DOWN; i++) {
+            coopMatStore(sums[j * DOWN + i], tiles, strip + i * (FRAGMENT_ROWS / 4), PART_ROWS / 4, BY_COLUMNS);
+        }
         subgroupOrder();
-        [[unroll]] for (uint e = gl_SubgroupInvocationID; e < FRAGMENT_VALUES; e += LANES) {
-            const uint row = firstRow + partRow + (i % DOWN) * FRAGMENT_ROWS + e % FRAGMENT_ROWS;
-            const uint column = firstColumn + partColumn + (i / DOWN) * FRAGMENT_COLUMNS + e / FRAGMENT_ROWS;
+        [[dont_unroll]] for (uint n = 0; n < PART_ROWS * FRAGMENT_COLUMNS / LANES; n++) {
+            const uint e = n * LANES + gl_SubgroupInvocationID;
+            const uint row = firstRow + partRow + e % PART_ROWS;
+            const uint column = firstColumn + partColumn + j * FRAGMENT_COLUMNS + e / PART_ROWS;
             if (row < rows && column < columnCount) {
-                storeProduct(row, column, patches[patch_ + e] * inputStep(column, width));
+                const float sum = uintBitsToFloat(tiles[strip + e / 4][e & 3]);
+                storeProduct(row, column, sum * inputStep(column, width));
             }
         }
         subgroupOrder();

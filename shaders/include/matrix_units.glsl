@@ -1,5 +1,5 @@
-// What products on matrix units share: fragments, and how a finished one leaves. The including file
-// defines LANES, FRAGMENT_ROWS, FRAGMENT_COLUMNS, FRAGMENT_DEPTH and SUBGROUPS.
+// What products on matrix units share. The including file defines FRAGMENT_ROWS, FRAGMENT_COLUMNS and
+// FRAGMENT_DEPTH.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -8,12 +8,8 @@
 #define InputFragment coopmat<float16_t, gl_ScopeSubgroup, FRAGMENT_DEPTH, FRAGMENT_COLUMNS, gl_MatrixUseB>
 #define SumFragment coopmat<float, gl_ScopeSubgroup, FRAGMENT_ROWS, FRAGMENT_COLUMNS, gl_MatrixUseAccumulator>
 
-const uint FRAGMENT_VALUES = FRAGMENT_ROWS * FRAGMENT_COLUMNS;
 const int BY_ROWS = gl_CooperativeMatrixLayoutRowMajor;
 const int BY_COLUMNS = gl_CooperativeMatrixLayoutColumnMajor;
-
-// Of each subgroup: a fragment of sums, column by column.
-shared float patches[SUBGROUPS * FRAGMENT_VALUES];
 
 // Orders what the invocations of a subgroup wrote to shared memory before what they read.
 void subgroupOrder() {

@@ -4,6 +4,7 @@
  */
 import { invariant, UserError } from "../errors.ts";
 import { blockTokens } from "../kernels/step.ts";
+import { probeFragments } from "../kernels/fragments.ts";
 import type { Model } from "../model/model.ts";
 import { uploadWeights, type UploadProgress } from "../model/upload.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
@@ -80,6 +81,7 @@ export class Engine {
 
   /** Plans, allocates and loads. Holds nothing if it throws. */
   static async load(gpu: Gpu, model: Model, options: EngineOptions = {}): Promise<Engine> {
+    probeFragments(gpu);
     const plan = planMemory(gpu.device, model, options);
     options.onPlan?.(plan);
     const weights = await uploadWeights(gpu, model.weights, options.onProgress);

@@ -7,7 +7,7 @@ import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { flashAttention, suitsFlash } from "./flash-attention.ts";
-import { halve } from "./halve.ts";
+import { halve, halveInTiles } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
 import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
@@ -129,6 +129,13 @@ export function attention(context: KernelContext, args: Attention): void {
   // Blocks of codes must not straddle heads, which different workgroups compute.
   const { result, workspace, step } = args;
   const width = heads * valueWidth;
+  if (kind === "tile") {
+    const floats = subslice(workspace, 0, rowCapacity * width * 4);
+    if (suitsFlash(context, args)) flashAttention(context, { ...args, result: floats });
+    else attend(context, { ...args, result: floats }, false);
+    halveInTiles(context, { x: floats, y: result, width, step, rowCapacity });
+    return;
+  }
   if (kind !== "int8" && suitsFlash(context, args)) {
     flashAttention(context, args);
     if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });

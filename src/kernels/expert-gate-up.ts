@@ -8,9 +8,10 @@ import type { ExpertActivation } from "./activations.ts";
 import { tileCapacityOf } from "./expert-order.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
-import { preparedRows, resultRows, rowLanes, unitValues } from "./linear.ts";
+import { preparedRows, resultRows, rowLanes } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
 
 export const expertGateUpKernel = defineKernel("expert_gate_up", {
   gate: matrix,

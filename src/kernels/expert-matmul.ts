@@ -1,57 +1,21 @@
 /** Products of experts with the rows that chose them, sorted by expert, on matrix units. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
-import type { Matrix, Vector } from "../tensor/tensor.ts";
-import type { BufferSlice } from "../vulkan/buffer.ts";
-import { u32 } from "../vulkan/layout.ts";
 import { tileCapacityOf } from "./expert-order.ts";
-import { gateNumber, type GateFunction } from "./gate.ts";
-import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
-import { unitValues } from "./linear.ts";
-import { suitsMatrixUnits, type MatrixUnits } from "./matrix-units.ts";
+import {
+  expertFields,
+  expertParameters,
+  expertResults,
+  type ExpertProduct,
+} from "./expert-product.ts";
+import { gateNumber } from "./gate.ts";
+import { defineKernel, launch, type KernelContext } from "./kernel.ts";
+
+import type { MatrixUnits } from "./matrix-units.ts";
 import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
 
-export const expertMatmulKernel = defineKernel("expert_matmul", {
-  w: matrix,
-  up: matrix,
-  x: reads,
-  y: writes,
-  bias: reads,
-  upBias: reads,
-  order: reads,
-  sharing: u32,
-  rows: u32,
-  expertRows: u32,
-  upRow: u32,
-  width: u32,
-});
-
-export interface ExpertMatmul {
-  /** [experts · rows, width], or [experts · (gate rows | up rows), width]. */
-  readonly w: Matrix;
-  /** As many values as `w` has rows. */
-  readonly bias?: Vector | undefined;
-  /** `w` is a gate, and what leaves is gated: y = f(W · x) ⊙ (Up · x). */
-  readonly gated?: {
-    readonly gate: GateFunction;
-    /** Of the type and shape of `w`; rows of `w` itself without. */
-    readonly up?: Matrix | undefined;
-    readonly bias?: Vector | undefined;
-  };
-  readonly experts: number;
-  /** [rowCapacity, width] or, with `apart`, [rowCapacity, slots, width], as `halve` leaves them. */
-  readonly x: BufferSlice;
-  /** Each choice has a row of `x` of its own. */
-  readonly apart?: boolean;
-  /** [rowCapacity, slots, rows], written. */
-  readonly y: BufferSlice;
-  /** From `expertOrder` with tiles of `tile` choices. */
-  readonly order: BufferSlice;
-  readonly tile: number;
-  /** Experts of a row. */
-  readonly slots: number;
-  readonly rowCapacity: number;
-}
+export const expertMatmulKernel = defineKernel("expert_matmul", expertFields);
 
 /** How the work is laid out; results differ only in rounding. */
 export interface ExpertTuning {
@@ -78,16 +42,15 @@ export function expertTile(choice: {
 export function expertMatmul(
   context: KernelContext,
   units: MatrixUnits,
-  product: ExpertMatmul,
+  product: ExpertProduct,
   tuning: ExpertTuning = defaultTuning(context, units, product),
 ): void {
-  const { w, bias, gated, experts, x, apart = false, y, order, tile, slots } = product;
-  const { up = w, gate = "silu", bias: upBias = bias } = gated ?? {};
+  const { w, bias, gated, tile } = product;
   const { tileRows, partRows, partColumns, slice } = tuning;
-  const expertRows = w.rows / experts;
-  const isMerged = gated !== undefined && gated.up === undefined;
-  const rows = isMerged ? expertRows / 2 : expertRows;
-  check(context, units, product, tuning);
+  invariant(slice % unitValues(w.dtype) === 0, `${w.name}: slices of ${slice} values`);
+  const bytes = sharedBytes(units, product, tuning);
+  const { sharedMemoryBytes } = context.capabilities.limits;
+  invariant(bytes <= sharedMemoryBytes, `${w.name}: ${bytes} bytes of shared memory`);
   launch(context, expertMatmulKernel, {
     shader: `expert_matmul.${w.dtype}` as ShaderName,
     constants: [
@@ -102,50 +65,14 @@ export function expertMatmul(
       units.columns,
       units.depth,
       gated === undefined ? 0 : 1,
-      gateNumber(gate),
+      gateNumber(gated?.gate ?? "silu"),
       bias === undefined ? 0 : 1,
     ],
     subgroupSize: units.subgroupSize,
-    parameters: {
-      ...{ w, up, x, y, order, rows, expertRows },
-      ...(bias && { bias: bias.data }),
-      ...(upBias && { upBias: upBias.data }),
-      sharing: apart ? 1 : slots,
-      upRow: isMerged ? rows : 0,
-      width: w.columns,
-    },
-    groups: [tileCapacityOf(product), ceilDiv(rows, tileRows)],
+    parameters: expertParameters(product),
+    groups: [tileCapacityOf(product), ceilDiv(expertResults(product), tileRows)],
     label: w.name,
   });
-}
-
-function check(
-  context: KernelContext,
-  units: MatrixUnits,
-  product: ExpertMatmul,
-  tuning: ExpertTuning,
-): void {
-  const { w, bias, gated, experts, x, apart = false, y, slots, rowCapacity } = product;
-  const { up = w, bias: upBias } = gated ?? {};
-  const isMerged = gated !== undefined && gated.up === undefined;
-  const rows = w.rows / experts / (isMerged ? 2 : 1);
-  invariant(Number.isInteger(rows), `${w.name}: ${w.rows} rows of ${experts} experts`);
-  invariant(suitsMatrixUnits(w.dtype, w.columns), `${w.name}: ${w.columns} of ${w.dtype}`);
-  invariant(
-    up.dtype === w.dtype && up.rows === w.rows && up.columns === w.columns,
-    `${w.name} and ${up.name} differ`,
-  );
-  for (const offsets of [bias, upBias]) {
-    invariant(offsets === undefined || offsets.length === w.rows, `${w.name}: ${offsets?.name}`);
-  }
-  const inputs = rowCapacity * (apart ? slots : 1);
-  invariant(x.byteSize >= inputs * w.columns * 4, `${w.name}: x is too small`);
-  invariant(y.byteSize >= rowCapacity * slots * rows * 4, `${w.name}: y is too small`);
-  const { slice } = tuning;
-  invariant(slice % unitValues(w.dtype) === 0, `${w.name}: slices of ${slice} values`);
-  const bytes = sharedBytes(units, product, tuning);
-  const { sharedMemoryBytes } = context.capabilities.limits;
-  invariant(bytes <= sharedMemoryBytes, `${w.name}: ${bytes} bytes of shared memory`);
 }
 
 /** From the one that shares most to the one that needs least. */
@@ -156,7 +83,7 @@ const subgroupsMax = 4;
 function defaultTuning(
   { capabilities }: KernelContext,
   units: MatrixUnits,
-  product: ExpertMatmul,
+  product: ExpertProduct,
 ): ExpertTuning {
   const { tile } = product;
   const tunings = tileRowsWanted[product.gated === undefined ? "plain" : "gated"].map(
@@ -175,13 +102,13 @@ function defaultTuning(
 }
 
 function subgroupsOf(
-  { tile }: Pick<ExpertMatmul, "tile">,
+  { tile }: Pick<ExpertProduct, "tile">,
   { tileRows, partRows, partColumns }: ExpertTuning,
 ): number {
   return (tileRows / partRows) * (tile / partColumns);
 }
 
-function sharedBytes(units: MatrixUnits, product: ExpertMatmul, tuning: ExpertTuning): number {
+function sharedBytes(units: MatrixUnits, product: ExpertProduct, tuning: ExpertTuning): number {
   const { tile, gated } = product;
   const { tileRows, partColumns, slice } = tuning;
   const rows = gated === undefined ? tileRows : 2 * tileRows;

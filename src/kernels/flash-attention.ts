@@ -5,7 +5,7 @@ import { f32, u32 } from "../vulkan/layout.ts";
 import type { Attention } from "./attention.ts";
 import { linearRowsMax } from "./activations.ts";
 import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
-import { matrixUnitsOf, type MatrixUnits } from "./matrix-units.ts";
+import { holdsManySums, matrixUnitsOf, type MatrixUnits } from "./matrix-units.ts";
 import { blockTokens } from "./step.ts";
 
 export const flashAttentionKernel = defineKernel("flash_attention", {
@@ -92,7 +92,8 @@ export function flashAttention(
 function defaultTuning(context: KernelContext, args: Attention): FlashTuning {
   const units = matrixUnitsOf(context.capabilities);
   const subgroups = subgroupCount(context, units, args);
-  return { subgroups, parts: args.headWidth > partWidthMax ? 2 : 1 };
+  const isWhole = args.headWidth <= partWidthMax || holdsManySums(context.capabilities);
+  return { subgroups, parts: isWhole ? 1 : 2 };
 }
 
 /** Subgroups that have room and hold all heads of a row; 0 if there is no such number. */

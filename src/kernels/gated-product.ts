@@ -61,7 +61,7 @@ function gatedLinear(context: KernelContext, args: GatedProduct): void {
 
 function gatedInSteps(context: KernelContext, args: GatedProduct): void {
   const { gate, up, y, reader, step, rowCapacity, deterministic, workspace } = args;
-  const { gateFunction: activation = "silu" } = args;
+  const { gateFunction = "silu" } = args;
   const rows = { step, rowCapacity };
   const width = gate.rows;
   const byteSize = rowCapacity * width * 4;
@@ -72,14 +72,18 @@ function gatedInSteps(context: KernelContext, args: GatedProduct): void {
   matmul(context, { w: gate, x: prepared(gate), y: gateY, deterministic, ...rows });
   matmul(context, { w: up, x: prepared(up), y: upY, deterministic, ...rows });
   const kind = activationKind(context, { w: reader, rowCapacity, deterministic });
+  if (kind === "half" || kind === "tile") {
+    const gated = { up: upY, gate: gateFunction };
+    halve(context, { x: gateY, gated, y, width, tiled: kind === "tile", ...rows });
+    return;
+  }
   glu(context, {
     gate: gateY,
     up: upY,
     y: kind === "int8" ? gateY : y,
-    activation,
+    activation: gateFunction,
     width,
     ...rows,
   });
   if (kind === "int8") quantize(context, { x: gateY, y, width, ...rows });
-  if (kind === "half") halve(context, { x: y, y, width, ...rows });
 }

@@ -1,7 +1,6 @@
 /** Linear layers for few rows of activations: weights are read once, and neighbours are fused. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
-import { blockFormats, type DType } from "../tensor/dtype.ts";
 import { isComputable, type Matrix, type Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
@@ -19,6 +18,7 @@ import {
 import { productFlags } from "./product-flags.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
 
 export const linearKernel = defineKernel("linear", {
   w: matrix,
@@ -162,13 +162,6 @@ export function preparedRows(
 export function resultRows(y: BufferSlice, quantizes: boolean, rowCapacity: number, rows: number) {
   if (!quantizes) return { y };
   return { y: codesIn(y, rowCapacity, rows), ySteps: stepsIn(y, rowCapacity, rows) };
-}
-
-/** Values that one invocation reads at once (UNIT_VALUES of shaders/include/quant). */
-export function unitValues(dtype: DType): number {
-  const { blockValues } = blockFormats[dtype];
-  if (blockValues === 1) return 8;
-  return blockValues === 32 || dtype === "IQ4_XS" ? 32 : 64;
 }
 
 /** Invocations of a team that share a row: no more than there are units in it. */

@@ -2,11 +2,11 @@
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { defineKernel, launch, type KernelContext } from "./kernel.ts";
-import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
 import type { MatrixUnits } from "./matrix-units.ts";
 import { productFields, productParameters } from "./product-parameters.ts";
 import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
 
 export const matmulNarrowKernel = defineKernel("matmul_narrow", productFields);
 
@@ -77,6 +77,7 @@ function defaultTuning(
   return { ...tuning, subgroups };
 }
 
-function sharedBytes({ rows, columns }: MatrixUnits, tuning: NarrowTuning): number {
-  return tuning.subgroups * (tuning.rows * (tuning.slice / 8 + 1) * 16 + rows * columns * 4);
+function sharedBytes({ columns }: MatrixUnits, tuning: NarrowTuning): number {
+  const { rows, subgroups, slice } = tuning;
+  return subgroups * Math.max(rows * (slice / 8 + 1) * 16, rows * columns * 4);
 }

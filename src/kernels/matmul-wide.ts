@@ -2,11 +2,11 @@
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { defineKernel, launch, type KernelContext } from "./kernel.ts";
-import { unitValues } from "./linear.ts";
 import type { HalvesProduct } from "./matmul-halves.ts";
-import type { MatrixUnits } from "./matrix-units.ts";
+import { holdsManySums, type MatrixUnits } from "./matrix-units.ts";
 import { productFields, productParameters } from "./product-parameters.ts";
 import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
 
 export const matmulWideKernel = defineKernel("matmul_wide", productFields);
 
@@ -24,16 +24,19 @@ export interface WideTuning {
 
 /** From the one that shares most to the one that spreads most. */
 const tunings: readonly WideTuning[] = [
+  { tileRows: 128, tileColumns: 128, partRows: 64, partColumns: 64, slice: 64 },
   { tileRows: 128, tileColumns: 128, partRows: 64, partColumns: 32, slice: 64 },
   { tileRows: 64, tileColumns: 128, partRows: 32, partColumns: 64, slice: 64 },
-  { tileRows: 128, tileColumns: 64, partRows: 64, partColumns: 32, slice: 64 },
   { tileRows: 64, tileColumns: 64, partRows: 32, partColumns: 32, slice: 64 },
   { tileRows: 64, tileColumns: 32, partRows: 16, partColumns: 32, slice: 64 },
   { tileRows: 64, tileColumns: 16, partRows: 16, partColumns: 16, slice: 64 },
 ];
 
-/** Workgroups that fill a large GPU, two for each multiprocessor. */
-const workgroupsWanted = 256;
+/** Sums of a subgroup that leave enough registers everywhere. */
+const sumsMax = 64 * 32;
+
+/** Subgroups that fill a large GPU, four for each multiprocessor or more. */
+const subgroupsWanted = 640;
 
 export function matmulWide(
   context: KernelContext,
@@ -43,7 +46,7 @@ export function matmulWide(
 ): void {
   const { w, rowCapacity } = product;
   const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
-  const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
+  const subgroups = subgroupsOf(tuning);
   invariant(slice % unitValues(w.dtype) === 0, `matmul ${w.name}: slices of ${slice} values`);
   const bytes = sharedBytes(units, tuning);
   const { sharedMemoryBytes } = context.capabilities.limits;
@@ -79,20 +82,29 @@ function defaultTuning(
   const fitting = tunings.filter(
     (tuning) =>
       sharedBytes(units, tuning) <= capabilities.limits.sharedMemoryBytes &&
+      (tuning.partRows * tuning.partColumns <= sumsMax || holdsManySums(capabilities)) &&
       (tuning.tileColumns <= rowCapacity || tuning.tileColumns === 16),
   );
-  const workgroups = ({ tileRows, tileColumns }: WideTuning) =>
-    ceilDiv(w.rows, tileRows) * ceilDiv(rowCapacity, tileColumns);
+  const subgroups = (tuning: WideTuning) =>
+    ceilDiv(w.rows, tuning.tileRows) *
+    ceilDiv(rowCapacity, tuning.tileColumns) *
+    subgroupsOf(tuning);
   const columns = Math.max(...fitting.map(({ tileColumns }) => tileColumns));
   const spread = fitting.filter(({ tileColumns }) => tileColumns >= Math.min(columns, 64));
-  const chosen = spread.find((tuning) => workgroups(tuning) >= workgroupsWanted) ?? spread.at(-1);
+  const chosen = spread.find((tuning) => subgroups(tuning) >= subgroupsWanted) ?? spread.at(-1);
   invariant(chosen !== undefined, `matmul ${w.name}: no tile fits`);
   return chosen;
 }
 
-function sharedBytes({ rows, columns, lanes }: MatrixUnits, tuning: WideTuning): number {
-  const { tileRows, tileColumns, partRows, partColumns, slice } = tuning;
-  const subgroups = (tileRows / partRows) * (tileColumns / partColumns);
+/** Of a workgroup. */
+function subgroupsOf({ tileRows, tileColumns, partRows, partColumns }: WideTuning): number {
+  return (tileRows / partRows) * (tileColumns / partColumns);
+}
+
+function sharedBytes({ columns, lanes }: MatrixUnits, tuning: WideTuning): number {
+  const { tileRows, tileColumns, partRows, slice } = tuning;
+  const subgroups = subgroupsOf(tuning);
   invariant(subgroups * lanes <= 1024, `${subgroups} subgroups of ${lanes}`);
-  return (tileRows + tileColumns) * (slice / 8 + 1) * 16 + subgroups * rows * columns * 4;
+  const tiles = (tileRows + tileColumns) * (slice / 8 + 1) * 16;
+  return Math.max(tiles, subgroups * partRows * columns * 4);
 }

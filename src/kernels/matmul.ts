@@ -7,6 +7,7 @@ import { activationKind, isLinear, type ActivationKind, type Reader } from "./ac
 import { halve } from "./halve.ts";
 import { defineKernel, launch, type KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
+import { matmulDirect } from "./matmul-direct.ts";
 import { matmulHalves } from "./matmul-halves.ts";
 import { productFields, productParameters } from "./product-parameters.ts";
 
@@ -56,13 +57,18 @@ export function matmul(context: KernelContext, product: Matmul): void {
   const wanted = activationKind(context, product);
   const { activation = wanted } = product;
   invariant(rowCapacity > 0, "matmul of no rows");
-  if (wanted === "half" && activation === "float" && consumes) {
+  const isHalved = wanted === "half" || wanted === "tile";
+  if (isHalved && activation === "float" && consumes) {
     halve(context, { x, y: x, width: w.columns, step, rowCapacity, outputs });
     matmulHalves(context, product);
     return;
   }
   if (activation === "half") {
     matmulHalves(context, product);
+    return;
+  }
+  if (activation === "tile") {
+    matmulDirect(context, product);
     return;
   }
   if (isLinear(context, product)) {

@@ -47,6 +47,13 @@ export function suitsMatrixUnits(dtype: DType, width: number): boolean {
   return dtype !== "F32" && width % depthMax === 0;
 }
 
+const nvidia = 0x10de;
+
+/** Whether a subgroup's registers have room for 16 fragments of sums; on AMD they would spill. */
+export function holdsManySums({ vendorId }: Capabilities): boolean {
+  return vendorId === nvidia;
+}
+
 function isPowerOfTwo(value: number): boolean {
   return Number.isInteger(Math.log2(value));
 }

@@ -2,7 +2,7 @@
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { activationKind, type ActivationKind } from "./activations.ts";
-import { halve } from "./halve.ts";
+import { halve, halveInTiles } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
 import { matmul } from "./matmul.ts";
@@ -34,9 +34,9 @@ export interface NormedProducts extends NormedRows {
   readonly products: readonly Product[];
 }
 
-/** Floats of workspace a row: the normalized rows as floats, and as codes or halves. */
+/** Floats of workspace a row: the normalized rows as floats, as codes or halves, and in tiles. */
 export function normedProductsFloats(width: number): number {
-  return 2 * width;
+  return 3 * width;
 }
 
 /** y = W · norm(x) + bias, for each product. */
@@ -77,6 +77,7 @@ export function prepareRows(
     float: subslice(workspace, 0, byteSize),
     int8: subslice(workspace, byteSize, byteSize),
     half: subslice(workspace, byteSize, byteSize),
+    tile: subslice(workspace, 2 * byteSize, byteSize),
   } as const satisfies Record<ActivationKind, BufferSlice>;
   const rows = { step, rowCapacity };
   if (kinds.has("float") || outputs) {
@@ -86,6 +87,7 @@ export function prepareRows(
   for (const [kind, write] of [
     ["int8", quantize],
     ["half", halve],
+    ["tile", halveInTiles],
   ] as const) {
     if (!kinds.has(kind)) continue;
     const [width, y] = [norm.length, memory[kind]];

@@ -4,10 +4,13 @@
  */
 import { invariant } from "../errors.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
+import { expertDirect } from "./expert-direct.ts";
 import { expertMatmul, expertTile } from "./expert-matmul.ts";
 import { expertOrder } from "./expert-order.ts";
+import type { ExpertProduct } from "./expert-product.ts";
 import { expertSum } from "./expert-sum.ts";
 import type { ExpertWeights } from "./experts.ts";
+import { holdsQuads } from "./fragments.ts";
 import { glu } from "./glu.ts";
 import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
@@ -34,8 +37,12 @@ export interface SortedExperts {
   readonly rowCapacity: number;
 }
 
-/** Rows from which reading weights once outweighs the detour through shared memory. */
+/**
+ * Rows from which reading weights once is best: where they go through shared memory, that weighs
+ * much.
+ */
 const rowsMin = 128;
+const directRowsMin = 16;
 
 /** Whether the rows are many enough, and device and types such, that `sortedExperts` is best. */
 export function sortsExperts(
@@ -43,7 +50,8 @@ export function sortsExperts(
   { gate, up = gate, down }: ExpertWeights,
   rows: { readonly rowCapacity: number; readonly deterministic: boolean },
 ): boolean {
-  if (rows.rowCapacity < rowsMin || rows.deterministic || capabilities.kind === "cpu") return false;
+  const least = holdsQuads(capabilities) ? directRowsMin : rowsMin;
+  if (rows.rowCapacity < least || rows.deterministic || capabilities.kind === "cpu") return false;
   const suit = [gate, up, down].every(({ dtype, columns }) => suitsMatrixUnits(dtype, columns));
   return suit && matrixUnitsOf(capabilities) !== undefined;
 }
@@ -53,8 +61,6 @@ export function sortedExperts(context: KernelContext, args: SortedExperts): void
   const { weights, x, choices, order, gated, given, y, accumulate, step, rowCapacity } = args;
   const { routing, activation: gate = "silu", down } = weights;
   const { experts, used: slots } = routing;
-  const units = matrixUnitsOf(context.capabilities);
-  invariant(units !== undefined, `${down.name}: the device has no matrix units`);
   const tile = expertTile({ experts, slots, rowCapacity });
   const rows = { step, rowCapacity };
   const sorted = { experts, order, tile, slots, rowCapacity };
@@ -63,16 +69,27 @@ export function sortedExperts(context: KernelContext, args: SortedExperts): void
   const width = down.columns;
   if (up === undefined || up.dtype === w.dtype) {
     const product = { w, bias, gated: { gate, up, bias: upBias }, x, y: gated };
-    expertMatmul(context, units, { ...product, ...sorted });
+    multiply(context, { ...product, ...sorted });
   } else {
-    expertMatmul(context, units, { w, bias, x, y: gated, ...sorted });
-    expertMatmul(context, units, { w: up, bias: upBias, x, y: args.up, ...sorted });
+    multiply(context, { w, bias, x, y: gated, ...sorted });
+    multiply(context, { w: up, bias: upBias, x, y: args.up, ...sorted });
     const product = { gate: gated, up: args.up, y: gated, width: slots * width, activation: gate };
     glu(context, { ...product, ...rows });
   }
   halve(context, { x: gated, y: gated, width, parts: slots, ...rows });
   const product = { w: down, bias: weights.downBias, x: gated, apart: true, y: given };
-  expertMatmul(context, units, { ...product, ...sorted });
+  multiply(context, { ...product, ...sorted });
   const sum = { x: given, y, accumulate, choices, slots, width: down.rows / experts };
   expertSum(context, { ...sum, ...rows });
+}
+
+function multiply(context: KernelContext, product: ExpertProduct): void {
+  const { capabilities } = context;
+  if (holdsQuads(capabilities)) {
+    expertDirect(context, product);
+    return;
+  }
+  const units = matrixUnitsOf(capabilities);
+  invariant(units !== undefined, `${product.w.name}: the device has no matrix units`);
+  expertMatmul(context, units, product);
 }

@@ -16,7 +16,7 @@ export interface VerifyCase {
   /** The largest relative error that is right. */
   readonly bound: number;
   /** Whether the device has what the variant needs; it always does without this. */
-  readonly needs?: "subgroup" | "matrix units";
+  readonly needs?: "subgroup" | "matrix units" | "known fragments";
   /** Runs the kernel and returns its largest relative error. */
   run(bench: Workbench): number;
 }

@@ -6,13 +6,15 @@ import { halfToFloat } from "../../tensor/half.ts";
 import type { BufferSlice } from "../../vulkan/buffer.ts";
 import { halve } from "../halve.ts";
 import type { KernelContext } from "../kernel.ts";
+import { matmulDirect, type DirectTuning } from "../matmul-direct.ts";
 import type { HalvesProduct } from "../matmul-halves.ts";
 import { matmulNarrow, type NarrowTuning } from "../matmul-narrow.ts";
 import { matmulWide, type WideTuning } from "../matmul-wide.ts";
 import { matrixUnitsOf, type MatrixUnits } from "../matrix-units.ts";
+import { unitValues } from "../unit-values.ts";
 import { reductions, relativeError, type VerifyCase } from "./case.ts";
 import { Random, randomBlocks } from "./random.ts";
-import { matmulReference, rmsNormReference } from "./reference.ts";
+import { gluReference, matmulReference, rmsNormReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
 import type { Workbench } from "./workbench.ts";
 
@@ -21,17 +23,29 @@ const epsilon = 1e-5;
 /** Half a unit in the last place of 1, relative to uniform values of which a third are zeros. */
 const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
 
-/** The values that rows of halves stand for. */
-function readHalves(bench: Workbench, y: BufferSlice, rows: number, width: number): Float32Array {
-  const floats = bench.read(y, rows * width);
+/** The values that halves stand for, in rows or in tiles of `capacity` rows. */
+function readHalves(
+  bench: Workbench,
+  y: BufferSlice,
+  { rows, width, capacity, tiled = false }: HalvesShape,
+): Float32Array {
+  const floats = bench.read(y, capacity * width);
   const halves = new Uint16Array(floats.buffer);
   return Float32Array.from({ length: rows * width }, (_, i) => {
     const [row, column] = [Math.floor(i / width), i % width];
     // Those of a quad lie in the order 0 2 1 3.
     const at = [column, column + 1, column - 1, column][column % 4] ?? 0;
-    const step = floats[row * width + width / 2] ?? Number.NaN;
-    return halfToFloat(halves[2 * row * width + at] ?? 0) * step;
+    const tiledAt = (Math.floor(at / 8) * capacity + row) * 8 + (at % 8);
+    const step = floats[tiled ? (capacity * width) / 2 + row : row * width + width / 2];
+    return halfToFloat(halves[tiled ? tiledAt : 2 * row * width + at] ?? 0) * (step ?? Number.NaN);
   });
+}
+
+interface HalvesShape {
+  readonly rows: number;
+  readonly width: number;
+  readonly capacity: number;
+  readonly tiled?: boolean;
 }
 
 interface HalveInput {
@@ -39,6 +53,8 @@ interface HalveInput {
   readonly name: string;
   readonly norm?: boolean;
   readonly isInPlace?: boolean;
+  readonly tiled?: boolean;
+  readonly isGated?: boolean;
   readonly magnitude: number;
 }
 
@@ -46,9 +62,13 @@ const halveInputs: readonly HalveInput[] = [
   { variant: "plain", name: "values beyond halves", magnitude: 1e9 },
   { variant: "plain", name: "values below halves, in place", magnitude: 1e-12, isInPlace: true },
   { variant: "normed", name: "values of some thousands", magnitude: 5000, norm: true },
+  { variant: "tiled", name: "values about 1", magnitude: 1, tiled: true },
+  { variant: "gated", name: "values of some thousands", magnitude: 5000, isGated: true },
+  { variant: "normed tiled", name: "values about 1", magnitude: 1, norm: true, tiled: true },
 ];
 
-function halveCase({ variant, name, norm, isInPlace, magnitude }: HalveInput): VerifyCase[] {
+function halveCase(input: HalveInput): VerifyCase[] {
+  const { variant, name, norm, isInPlace, magnitude, tiled = false, isGated } = input;
   const width = 1136;
   return reductions.map(({ variant: reduction, force, ...rest }) => ({
     kernel: "halve",
@@ -60,6 +80,7 @@ function halveCase({ variant, name, norm, isInPlace, magnitude }: HalveInput): V
       const random = new Random(width);
       const x = random.floats(4 * width, magnitude).fill(0, width, 2 * width);
       const weight = random.floats(width).map((value) => (norm ? Math.sign(value) : 1));
+      const up = random.floats(4 * width);
       const source = bench.upload(x);
       const y = isInPlace ? source : bench.floats(4 * width);
       const step = uploadStep(bench, plainRows(3), { capacity: 4 });
@@ -72,13 +93,16 @@ function halveCase({ variant, name, norm, isInPlace, magnitude }: HalveInput): V
             width,
             step,
             rowCapacity: 4,
+            tiled,
+            ...(isGated && { gated: { up: bench.upload(up), gate: "silu" } }),
             ...(norm && { norm: { weight: bench.vector("norm", weight), epsilon } }),
           },
         ),
       );
-      const expected = norm ? rmsNormReference(x, weight, epsilon) : x;
+      const plain = norm ? rmsNormReference(x, weight, epsilon) : x;
+      const expected = isGated ? gluReference(x, up, "silu") : plain;
       return relativeError(
-        readHalves(bench, y, 3, width),
+        readHalves(bench, y, { rows: 3, width, capacity: 4, tiled }),
         Array.from(expected).slice(0, 3 * width),
       );
     },
@@ -93,6 +117,8 @@ interface ProductInput {
   readonly capacity: number;
   /** The least values of a row; whole blocks are taken. */
   readonly width: number;
+  /** Columns of several groups of invocations, tiles of activations. */
+  readonly isDirect?: boolean;
   /** The rows are the step's output rows, and the result is added to nothing and has no bias. */
   readonly isBare?: boolean;
   record(context: KernelContext, units: MatrixUnits, product: HalvesProduct): void;
@@ -127,12 +153,30 @@ function narrow(name: string, input: Pick<ProductInput, "isBare">, tuning: Narro
   } satisfies ProductInput;
 }
 
+function direct(
+  name: string,
+  input: Pick<ProductInput, "isBare" | "columns" | "capacity">,
+  tuning: DirectTuning,
+) {
+  const rows = 16 * tuning.rowTiles + 5;
+  return {
+    kernel: "matmul_direct",
+    name: `${rows} rows, ${input.columns} of ${input.capacity} columns, ${name}`,
+    rows,
+    isDirect: true,
+    width: 0,
+    record: (context, _units, product) => matmulDirect(context, product, tuning),
+    ...input,
+  } satisfies ProductInput;
+}
+
 const small = { tileRows: 32, tileColumns: 16, partRows: 16, partColumns: 16, slice: 64 };
 
 /** Of every type. */
 const inputs: readonly ProductInput[] = [
   wide("bias, added", {}, small),
   narrow("bias, added", {}, { rows: 32, columns: 16, subgroups: 4, slice: 64 }),
+  direct("bias, added", { columns: 13, capacity: 16 }, { rowTiles: 2, columns: 16, subgroups: 2 }),
 ];
 
 const moreInputs: readonly ProductInput[] = [
@@ -140,20 +184,32 @@ const moreInputs: readonly ProductInput[] = [
   wide("high parts", { isBare: true }, { ...small, tileRows: 64, partRows: 32 }),
   wide("long slices", {}, { ...small, slice: 128 }),
   narrow("one subgroup", { isBare: true }, { rows: 32, columns: 32, subgroups: 1, slice: 64 }),
+  direct(
+    "few columns",
+    { columns: 3, capacity: 4, isBare: true },
+    { rowTiles: 1, columns: 8, subgroups: 4 },
+  ),
+  direct(
+    "several tiles each way",
+    { columns: 35, capacity: 64 },
+    { rowTiles: 2, columns: 32, subgroups: 8 },
+  ),
   narrow("low tiles", {}, { rows: 16, columns: 32, subgroups: 2, slice: 128 }),
 ];
 
 function productCase(dtype: DType, input: ProductInput): VerifyCase {
-  const { kernel, name, rows, columns, capacity, isBare = false } = input;
+  const { kernel, name, rows, columns, capacity, isBare = false, isDirect = false } = input;
   const blockValues = Math.max(blockFormats[dtype].blockValues, 16);
-  const width = Math.ceil(input.width / blockValues) * blockValues;
+  // Five groups of four units: whatever number is taken at once, one of them is the last alone.
+  const least = isDirect ? 20 * unitValues(dtype) : input.width;
+  const width = Math.ceil(least / blockValues) * blockValues;
   return {
     kernel,
     variant: dtype,
     name: `${name}, width ${width}`,
     // Weights are rounded to halves; scales and offsets before them.
     bound: dtype === "F16" ? 2e-5 : 4e-3,
-    needs: "matrix units",
+    needs: isDirect ? "known fragments" : "matrix units",
     run(bench) {
       const random = new Random(rows * 31 + width);
       const data = randomBlocks(dtype, (rows * width) / blockFormats[dtype].blockValues, random);
@@ -168,8 +224,9 @@ function productCase(dtype: DType, input: ProductInput): VerifyCase {
       bench.run((context) => {
         const units = matrixUnitsOf(context.capabilities);
         invariant(units !== undefined, "a case that needs matrix units runs without");
-        const shared = { x: source, step, rowCapacity: capacity };
-        halve(context, { ...shared, y: source, width });
+        const halves = isDirect ? bench.floats(capacity * width) : source;
+        const shared = { x: halves, step, rowCapacity: capacity };
+        halve(context, { ...shared, x: source, y: halves, width, tiled: isDirect });
         input.record(context, units, {
           ...shared,
           w: bench.matrix("w", dtype, rows, width, data),

@@ -5,12 +5,15 @@ import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import type { BufferSlice } from "../../vulkan/buffer.ts";
 import type { ExpertActivation } from "../activations.ts";
 import { choiceWords } from "../expert-choice.ts";
+import { expertDirect, type DirectExpertTuning } from "../expert-direct.ts";
 import { expertGateUp } from "../expert-gate-up.ts";
 import { expertMatmul, type ExpertTuning } from "../expert-matmul.ts";
 import { expertOrder, orderWords, tileCapacityOf } from "../expert-order.ts";
+import type { ExpertProduct } from "../expert-product.ts";
 import { expertSum } from "../expert-sum.ts";
 import type { GateFunction } from "../gate.ts";
 import { halve } from "../halve.ts";
+import type { KernelContext } from "../kernel.ts";
 import { matrixUnitsOf } from "../matrix-units.ts";
 import { reductions, relativeError, sumBound, type Force, type VerifyCase } from "./case.ts";
 import { readCodes } from "./codes.ts";
@@ -208,7 +211,13 @@ interface TiledInput extends ProductInput {
   readonly tuning: ExpertTuning;
 }
 
-function runTiles(bench: Workbench, dtype: DType, input: TiledInput): number {
+/** Products on matrix units, with rows of halves. */
+function runTiles(
+  bench: Workbench,
+  dtype: DType,
+  input: ProductInput,
+  record: (context: KernelContext, product: ExpertProduct) => void,
+): number {
   const made = makeProduct(bench, dtype, input, (values, width) => {
     const [x, rows] = [bench.upload(values), values.length / width];
     const step = uploadStep(bench, plainRows(rows), { capacity: rows });
@@ -218,12 +227,19 @@ function runTiles(bench: Workbench, dtype: DType, input: TiledInput): number {
   const { sorted, x, apart, w, up, gate, isGated, y, expected } = made;
   const gated = { gate, up: up?.matrix, bias: up?.bias };
   const product = { w: w.matrix, bias: w.bias, ...(isGated && { gated }), x, apart, y };
-  bench.run((context) => {
-    const units = matrixUnitsOf(context.capabilities);
-    invariant(units !== undefined, "a case that needs matrix units runs without");
-    expertMatmul(context, units, { ...product, ...sorted }, input.tuning);
-  });
+  bench.run((context) => record(context, { ...product, ...sorted }));
   return relativeError(bench.read(y, expected.length), expected);
+}
+
+function recordTiles(context: KernelContext, product: ExpertProduct, tuning: ExpertTuning): void {
+  const units = matrixUnitsOf(context.capabilities);
+  invariant(units !== undefined, "a case that needs matrix units runs without");
+  expertMatmul(context, units, product, tuning);
+}
+
+/** Weights are rounded to halves; scales and offsets before them. A gate multiplies errors. */
+function tilesBound({ kind }: ProductInput): number {
+  return kind === "down" || kind === "alone" ? 4e-3 : 2e-2;
 }
 
 function describe({ kind, gate, biased, results }: ProductInput): string {
@@ -239,12 +255,44 @@ function tilesCase(dtype: DType, input: TiledInput): VerifyCase {
     kernel: "expert_matmul",
     variant: `${dtype} ${kind}`,
     name: `${describe(input)}, ${layout}`,
-    // Weights are rounded to halves; scales and offsets before them. A gate multiplies errors.
-    bound: kind === "down" || kind === "alone" ? 4e-3 : 2e-2,
+    bound: tilesBound(input),
     needs: "matrix units",
-    run: (bench) => runTiles(bench, dtype, input),
+    run: (bench) =>
+      runTiles(bench, dtype, input, (context, product) => recordTiles(context, product, tuning)),
   };
 }
+
+interface DirectInput extends ProductInput {
+  readonly tuning: DirectExpertTuning;
+}
+
+function directCase(dtype: DType, input: DirectInput): VerifyCase {
+  const { kind, tile, tuning } = input;
+  const layout = `${tuning.subgroups} × ${tuning.rowTiles} × 16 rows, tiles of ${tile}`;
+  return {
+    kernel: "expert_direct",
+    variant: `${dtype} ${kind}`,
+    name: `${describe(input)}, ${layout}`,
+    bound: tilesBound(input),
+    needs: "known fragments",
+    run: (bench) =>
+      runTiles(bench, dtype, input, (context, product) => expertDirect(context, product, tuning)),
+  };
+}
+
+const direct = { rowTiles: 1, subgroups: 2 };
+
+/** Of every type. */
+const directInputs: readonly DirectInput[] = [
+  { kind: "apart", tile: 16, tuning: direct, results: 37 },
+  { kind: "down", tile: 32, tuning: { ...direct, rowTiles: 2 }, results: 45 },
+];
+
+const moreDirectInputs: readonly DirectInput[] = [
+  { kind: "merged", tile: 32, tuning: direct, results: 40, gate: "gelu", biased: true },
+  { kind: "apart", tile: 64, tuning: { rowTiles: 2, subgroups: 4 }, results: 140, biased: true },
+  { kind: "alone", tile: 16, tuning: { ...direct, subgroups: 1 }, results: 33, biased: true },
+];
 
 const small = { tileRows: 32, partRows: 16, partColumns: 16, slice: 64 };
 
@@ -332,7 +380,11 @@ export const sortedExpertCases: readonly VerifyCase[] = [
     .flatMap((dtype) => [
       ...tiledInputs.map((input) => tilesCase(dtype, input)),
       ...(["F16", "Q4_K", "Q5_K", "Q8_0", "MXFP4"].includes(dtype)
-        ? moreTiledInputs.map((input) => tilesCase(dtype, input))
+        ? [
+            ...moreTiledInputs.map((input) => tilesCase(dtype, input)),
+            ...moreDirectInputs.map((input) => directCase(dtype, input)),
+          ]
         : []),
+      ...directInputs.map((input) => directCase(dtype, input)),
     ]),
 ];

@@ -5,6 +5,7 @@
 import type { Capabilities } from "../../vulkan/capabilities.ts";
 import type { Device } from "../../vulkan/device.ts";
 import type { Gpu } from "../../vulkan/gpu.ts";
+import { holdsQuads, probeFragments } from "../fragments.ts";
 import { matrixUnitsOf } from "../matrix-units.ts";
 import { teamOf } from "../reduction.ts";
 import { sampleCases } from "./sample-cases.ts";
@@ -52,6 +53,7 @@ export interface Verdict {
 const offers = {
   subgroup: (capabilities) => teamOf({ capabilities }).reduction === "subgroup",
   "matrix units": (capabilities) => matrixUnitsOf(capabilities) !== undefined,
+  "known fragments": holdsQuads,
 } satisfies Record<NonNullable<VerifyCase["needs"]>, (capabilities: Capabilities) => boolean>;
 
 /** Whether a device has what a case needs. */
@@ -63,6 +65,7 @@ export function isOffered({ capabilities }: Device, { needs }: VerifyCase): bool
 export function verify(gpu: Gpu, verifyCase: VerifyCase): Verdict {
   const { kernel, variant, name, bound, run } = verifyCase;
   const described = { kernel, variant, case: name };
+  probeFragments(gpu);
   if (!isOffered(gpu.device, verifyCase)) {
     return { ...described, maxRelativeError: 0, status: "skip" };
   }

@@ -1,0 +1,74 @@
+/** Products with some rows of activations on matrix units: fragments are filled in registers. */
+import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
+import type { DType } from "../tensor/dtype.ts";
+import type { Capabilities } from "../vulkan/capabilities.ts";
+import { u32 } from "../vulkan/layout.ts";
+import { holdsQuads } from "./fragments.ts";
+import { defineKernel, launch, type KernelContext } from "./kernel.ts";
+import type { HalvesProduct } from "./matmul-halves.ts";
+import { matrixUnitsOf } from "./matrix-units.ts";
+import { productFields, productParameters } from "./product-parameters.ts";
+import type { ShaderName } from "./shaders.ts";
+import { unitValues } from "./unit-values.ts";
+
+export const matmulDirectKernel = defineKernel("matmul_direct", {
+  ...productFields,
+  capacity: u32,
+});
+
+/** How the work is laid out; results differ only in rounding. */
+export interface DirectTuning {
+  /** Rows of W that a workgroup takes, in tiles of 16. */
+  readonly rowTiles: number;
+  /** Rows of activations that it takes. */
+  readonly columns: number;
+  /** Subgroups that share the inner dimension. */
+  readonly subgroups: number;
+}
+
+/** Invocations that share a row of weights. */
+const sharing = 4;
+
+/** Whether the device is such, and rows of such weights are whole groups of units. */
+export function suitsDirect(capabilities: Capabilities, dtype: DType, width: number): boolean {
+  return dtype !== "F32" && holdsQuads(capabilities) && width % (sharing * unitValues(dtype)) === 0;
+}
+
+/** y = W · x (+ bias) (+ y), with `x` in tiles as `halve` writes them. */
+export function matmulDirect(
+  context: KernelContext,
+  product: HalvesProduct,
+  tuning: DirectTuning = defaultTuning(product),
+): void {
+  const { w, x, y, rowCapacity } = product;
+  const { rowTiles, columns, subgroups } = tuning;
+  invariant(suitsDirect(context.capabilities, w.dtype, w.columns), `matmul ${w.name}: not direct`);
+  invariant(x.byteSize >= rowCapacity * w.columns * 4, `matmul ${w.name}: x is too small`);
+  invariant(y.byteSize >= rowCapacity * w.rows * 4, `matmul ${w.name}: y is too small`);
+  launch(context, matmulDirectKernel, {
+    shader: `matmul_direct.${w.dtype}` as ShaderName,
+    constants: [subgroups * 32, rowTiles, columns, Math.min(columns, 16)],
+    subgroupSize: matrixUnitsOf(context.capabilities)?.subgroupSize,
+    parameters: { ...productParameters(product), capacity: rowCapacity },
+    groups: [ceilDiv(rowCapacity, columns), ceilDiv(w.rows, rowTiles * 16)],
+    label: w.name,
+  });
+}
+
+/** Subgroups that keep a large GPU busy, by the tiles of rows that each takes. */
+const subgroupsWanted = { 1: 3000, 2: 1500, 4: 750 } as const;
+const subgroupsMax = 16;
+
+/** Few columns leave registers for few rows only; many repay the reading of their activations. */
+function defaultTuning({ w, rowCapacity }: HalvesProduct): DirectTuning {
+  const columns = rowCapacity <= 8 ? 8 : rowCapacity <= 16 ? 16 : 32;
+  const rowTiles = columns === 8 ? 1 : columns === 16 ? 2 : 4;
+  const workgroups = ceilDiv(w.rows, rowTiles * 16) * ceilDiv(rowCapacity, columns);
+  // Each has something to do.
+  const most = Math.min(subgroupsMax / Math.max(1, rowTiles / 2), w.columns / (sharing * 64));
+  let subgroups = 4;
+  while (subgroups * 2 <= most && workgroups * subgroups < subgroupsWanted[rowTiles])
+    subgroups *= 2;
+  return { rowTiles, columns, subgroups };
+}
