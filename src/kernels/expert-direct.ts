@@ -24,10 +24,16 @@ export interface DirectExpertTuning {
   readonly subgroups: number;
 }
 
+/** More rows of weights, or of activations, would not fit into registers. */
+const defaultTuning: DirectExpertTuning = { rowTiles: 1, subgroups: 8 };
+
+/** Choices of a tile. */
+export const directTile = 16;
+
 export function expertDirect(
   context: KernelContext,
   product: ExpertProduct,
-  tuning: DirectExpertTuning = defaultTuning(product),
+  tuning: DirectExpertTuning = defaultTuning,
 ): void {
   const { w, bias, gated, tile } = product;
   const { rowTiles, subgroups } = tuning;
@@ -49,9 +55,4 @@ export function expertDirect(
     groups: [tileCapacityOf(product), ceilDiv(expertResults(product), subgroups * rowTiles * 16)],
     label: w.name,
   });
-}
-
-/** As many weights in registers whether there are two matrices or one. */
-function defaultTuning({ gated }: ExpertProduct): DirectExpertTuning {
-  return { rowTiles: gated === undefined ? 2 : 1, subgroups: 4 };
 }

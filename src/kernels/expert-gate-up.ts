@@ -135,9 +135,9 @@ function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: num
   const { gate, alone = false, activation, yActivation, tile = 1 } = args;
   const isCpu = context.capabilities.kind === "cpu";
   const quantizes = yActivation === "int8";
-  // Two matrices with long units fill the registers.
-  const isLong = unitValues(gate.dtype) === 64;
-  const isHeavy = activation === "float" && ((!alone && isLong) || tile > 1);
+  // Two matrices with long units fill the registers, and so do several columns.
+  const isLong = activation === "float" && unitValues(gate.dtype) === 64;
+  const isHeavy = tile > 1 ? activation === "float" || !alone : !alone && isLong;
   const rows = isHeavy && !isCpu ? 1 : 2;
   // As many as do it in one turn.
   const subgroups = quantizes && !isCpu ? 16 : 1;

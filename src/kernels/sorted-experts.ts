@@ -4,7 +4,7 @@
  */
 import { invariant } from "../errors.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
-import { expertDirect } from "./expert-direct.ts";
+import { directTile, expertDirect } from "./expert-direct.ts";
 import { expertMatmul, expertTile } from "./expert-matmul.ts";
 import { expertOrder } from "./expert-order.ts";
 import type { ExpertProduct } from "./expert-product.ts";
@@ -37,12 +37,8 @@ export interface SortedExperts {
   readonly rowCapacity: number;
 }
 
-/**
- * Rows from which reading weights once is best: where they go through shared memory, that weighs
- * much.
- */
+/** Rows from which reading weights once is best. */
 const rowsMin = 128;
-const directRowsMin = 16;
 
 /** Whether the rows are many enough, and device and types such, that `sortedExperts` is best. */
 export function sortsExperts(
@@ -50,8 +46,7 @@ export function sortsExperts(
   { gate, up = gate, down }: ExpertWeights,
   rows: { readonly rowCapacity: number; readonly deterministic: boolean },
 ): boolean {
-  const least = holdsQuads(capabilities) ? directRowsMin : rowsMin;
-  if (rows.rowCapacity < least || rows.deterministic || capabilities.kind === "cpu") return false;
+  if (rows.rowCapacity < rowsMin || rows.deterministic || capabilities.kind === "cpu") return false;
   const suit = [gate, up, down].every(({ dtype, columns }) => suitsMatrixUnits(dtype, columns));
   return suit && matrixUnitsOf(capabilities) !== undefined;
 }
@@ -61,7 +56,8 @@ export function sortedExperts(context: KernelContext, args: SortedExperts): void
   const { weights, x, choices, order, gated, given, y, accumulate, step, rowCapacity } = args;
   const { routing, activation: gate = "silu", down } = weights;
   const { experts, used: slots } = routing;
-  const tile = expertTile({ experts, slots, rowCapacity });
+  const isDirect = holdsQuads(context.capabilities);
+  const tile = isDirect ? directTile : expertTile({ experts, slots, rowCapacity });
   const rows = { step, rowCapacity };
   const sorted = { experts, order, tile, slots, rowCapacity };
   expertOrder(context, { ...sorted, choices, step });
