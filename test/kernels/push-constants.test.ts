@@ -65,6 +65,8 @@ describe("a module", () => {
   const needs: Readonly<Record<string, readonly string[]>> = {
     "attention.shared": [],
     "attention.subgroup": shuffle,
+    "delta_terms.shared": [],
+    "delta_terms.subgroup": arithmetic,
     embed: [],
     "expert_choice.shared": [],
     "expert_choice.subgroup": arithmetic,
