@@ -8,6 +8,9 @@
 //
 // With CONVOLVE, in steps of one row, q, k and v come as their product left them: each workgroup does
 // the short convolution in front of the rule (see short_conv.comp) for what it reads.
+//
+// With PREPARED, for many rows, keys and queries have their lengths already, and `terms` holds what does not
+// depend on the state (delta_terms.comp).
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -23,6 +26,7 @@ layout(constant_id = 2) const uint LANES = 8;
 layout(constant_id = 3) const bool GROUPED = false;
 layout(constant_id = 4) const bool CONVOLVE = false;
 layout(constant_id = 5) const uint PAST = 3;  // inputs that the convolution looks back on
+layout(constant_id = 6) const bool PREPARED = false;
 #include "include/reduce.glsl"
 
 layout(push_constant, std430) uniform Parameters {
@@ -35,6 +39,7 @@ layout(push_constant, std430) uniform Parameters {
     FloatsOut result;   // [rows, heads, WIDTH]
     Floats weight;      // [channels, PAST + 1], with CONVOLVE
     FloatsOut ring;     // see include/ring.glsl, with CONVOLVE
+    Float4s terms;      // [rows, heads, g | β | k·q | 0], with PREPARED
     Step step_;
     uint heads;
     uint keyHeads;
@@ -42,6 +47,7 @@ layout(push_constant, std430) uniform Parameters {
     float epsilon;
 };
 #include "include/ring.glsl"
+#include "include/delta_gates.glsl"
 
 const uint COLUMNS = WORKGROUP / LANES;
 const uint QUADS = WIDTH / 4 / LANES;
@@ -52,6 +58,7 @@ vec4 nextK[QUADS];
 float nextV;
 float nextBeta;
 float nextAlpha;
+vec4 nextTerms;
 
 // With CONVOLVE: q, k and the columns of v of this workgroup.
 const uint OWN_CHANNELS = 2 * WIDTH + COLUMNS;
@@ -102,13 +109,52 @@ void loadNext(uint row, uint head, uint column, uint lane) {
     }
     nextV = CONVOLVE ? convolved[2 * WIDTH + column % COLUMNS]
                      : mixed.at[base + (2 * keyHeads + head) * (WIDTH / 4) + column / 4][column % 4];
+    if (PREPARED) {
+        nextTerms = terms.at[row * heads + head];
+        return;
+    }
     const uint at = GROUPED ? 2 * (row * heads + keyHead * sharing) + head % sharing : row * heads + head;
     nextBeta = beta.at[at];
     nextAlpha = alpha.at[GROUPED ? at + sharing : at];
 }
 
-// log(1 + eˣ), exact where eˣ overflows and where it vanishes.
-float softplus(float x) { return max(x, 0.0) + log(1.0 + exp(-abs(x))); }
+// Adds a row to the state with keys and queries as they come; returns its share of the output.
+float addRow(inout vec4 s[QUADS], vec4 q[QUADS], vec4 k[QUADS], float v, float keep, float write) {
+    float sk = 0, sq = 0, kk = 0, qq = 0, kq = 0;
+    [[unroll]] for (uint i = 0; i < QUADS; i++) {
+        sk += dot(s[i], k[i]);
+        sq += dot(s[i], q[i]);
+        kk += dot(k[i], k[i]);
+        qq += dot(q[i], q[i]);
+        kq += dot(k[i], q[i]);
+    }
+    sk = clusterSum(sk, LANES);
+    sq = clusterSum(sq, LANES);
+    kk = clusterSum(kk, LANES);
+    qq = clusterSum(qq, LANES);
+    kq = clusterSum(kq, LANES);
+    const float keyScale = 1.0 / max(sqrt(kk), epsilon);
+    const float queryScale = 1.0 / (max(sqrt(qq), epsilon) * sqrt(float(WIDTH)));
+    // δ · |k|⁻¹, for k itself is not scaled.
+    const float delta = write * (v - keep * sk * keyScale) * keyScale;
+    [[unroll]] for (uint i = 0; i < QUADS; i++) s[i] = keep * s[i] + delta * k[i];
+    return (keep * sq + delta * kq) * queryScale;
+}
+
+// The same with PREPARED.
+float addPreparedRow(inout vec4 s[QUADS], vec4 q[QUADS], vec4 k[QUADS], float v, vec4 own) {
+    float sk = 0, sq = 0;
+    [[unroll]] for (uint i = 0; i < QUADS; i++) {
+        sk += dot(s[i], k[i]);
+        sq += dot(s[i], q[i]);
+    }
+    sk = clusterSum(sk, LANES);
+    sq = clusterSum(sq, LANES);
+    const float keep = own.x;
+    const float delta = own.y * (v - keep * sk);
+    [[unroll]] for (uint i = 0; i < QUADS; i++) s[i] = keep * s[i] + delta * k[i];
+    return keep * sq + delta * own.z;
+}
 
 void main() {
     const uint run = gl_WorkGroupID.z;
@@ -136,30 +182,12 @@ void main() {
             k[i] = nextK[i];
         }
         const float v = nextV;
-        const float write = 1.0 / (1.0 + exp(-nextBeta));
-        const float keep = exp(headDecay * softplus(nextAlpha + headOffset));
+        const vec4 own = nextTerms;
+        const float write = writtenShare(nextBeta);
+        const float keep = keptShare(nextAlpha, headDecay, headOffset);
         loadNext(min(row + 1, end - 1), head, column, lane);
-        float sk = 0, sq = 0, kk = 0, qq = 0, kq = 0;
-        [[unroll]] for (uint i = 0; i < QUADS; i++) {
-            sk += dot(s[i], k[i]);
-            sq += dot(s[i], q[i]);
-            kk += dot(k[i], k[i]);
-            qq += dot(q[i], q[i]);
-            kq += dot(k[i], q[i]);
-        }
-        sk = clusterSum(sk, LANES);
-        sq = clusterSum(sq, LANES);
-        kk = clusterSum(kk, LANES);
-        qq = clusterSum(qq, LANES);
-        kq = clusterSum(kq, LANES);
-        const float keyScale = 1.0 / max(sqrt(kk), epsilon);
-        const float queryScale = 1.0 / (max(sqrt(qq), epsilon) * sqrt(float(WIDTH)));
-        // δ · |k|⁻¹, for k itself is not scaled.
-        const float delta = write * (v - keep * sk * keyScale) * keyScale;
-        [[unroll]] for (uint i = 0; i < QUADS; i++) s[i] = keep * s[i] + delta * k[i];
-        if (lane == 0) {
-            result.at[(row * heads + head) * WIDTH + column] = (keep * sq + delta * kq) * queryScale;
-        }
+        const float value = PREPARED ? addPreparedRow(s, q, k, v, own) : addRow(s, q, k, v, keep, write);
+        if (lane == 0) result.at[(row * heads + head) * WIDTH + column] = value;
     }
     [[unroll]] for (uint i = 0; i < QUADS; i++) state.at[base + i * LANES] = s[i];
 }

@@ -4,7 +4,8 @@
 // quad in the order 0 2 1 3, then the row's step. Steps are powers of two such that the largest value
 // comes to between 4096 and 8192: nothing overflows, and what is 2^26 times smaller is still exact.
 // With TILED they lie elsewhere, eight columns of all rows after another, [width / 8, rows, 8], and then the
-// steps: matmul_direct.comp reads them so. One workgroup a row.
+// steps: matmul_direct.comp reads them so. One workgroup a row; a row of the step may be
+// several of them.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -27,6 +28,7 @@ layout(push_constant, std430) uniform Parameters {
     Uint2sOut y;     // [rows, width] halves and a step a row, each row in the room of its floats
     Step step_;
     uint width;
+    uint parts;      // rows for each row of the step
     float epsilon;
 };
 
@@ -42,7 +44,7 @@ vec4 valueOf(uint row, uint quad, float scale) {
 
 void main() {
     const uint row = gl_WorkGroupID.x;
-    if (row >= (OUTPUTS ? step_.outputCount : step_.rowCount)) return;
+    if (row >= (OUTPUTS ? step_.outputCount : step_.rowCount * parts)) return;
     float scale = 1;
     if (NORM) {
         float squares = 0;

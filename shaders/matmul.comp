@@ -1,21 +1,23 @@
 // Matrix products for many columns: Y[column, row] = W[row] · X[column] (+ bias) (+ Y), in tiles
 // through shared memory, f32 throughout. The plain variant that runs on every device. A tile is
-// TILE_ROWS × TILE_COLUMNS results; each invocation computes PATCH × PATCH of them.
+// TILE_ROWS × TILE_COLUMNS results; each invocation computes PATCH_ROWS × PATCH_COLUMNS of them. While a
+// slice of the inner dimension is multiplied the next one is on its way into registers.
 // @variant TYPE: *
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/quant.glsl"
 
-const uint TILE_ROWS = 64;
-const uint TILE_COLUMNS = 32;
-const uint PATCH = 4;
-const uint WORKGROUP = (TILE_ROWS / PATCH) * (TILE_COLUMNS / PATCH);
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint WORKGROUP = 128;
+layout(constant_id = 1) const uint TILE_ROWS = 64;
+layout(constant_id = 2) const uint TILE_COLUMNS = 32;
+layout(constant_id = 3) const uint PATCH_ROWS = 4;
+layout(constant_id = 4) const uint PATCH_COLUMNS = 4;
+
 // A slice of the inner dimension: whole units, in the order in which units hold their columns.
 const uint SLICE_UNITS = max(32 / UNIT_VALUES, 1);
 const uint SLICE = SLICE_UNITS * UNIT_VALUES;
-
-layout(local_size_x = (64 / 4) * (32 / 4)) in;
 
 layout(push_constant, std430) uniform Parameters {
     Weights w;    // [rows, width]
@@ -31,31 +33,53 @@ layout(push_constant, std430) uniform Parameters {
 #include "include/product_flags.glsl"
 
 // One quad of padding keeps the rows of a column of the tile in different banks.
-shared vec4 tileW[TILE_ROWS][SLICE / 4 + 1];
-shared vec4 tileX[TILE_COLUMNS][SLICE / 4 + 1];
+const uint STRIDE = SLICE / 4 + 1;
+shared vec4 tileW[TILE_ROWS * STRIDE];
+shared vec4 tileX[TILE_COLUMNS * STRIDE];
 
-void loadTiles(uint firstRow, uint firstColumn, uint columnCount, uint firstUnit) {
+const uint TILE_UNITS = TILE_ROWS * SLICE_UNITS;
+const uint TILE_QUADS = TILE_COLUMNS * SLICE / 4;
+const uint UNITS_EACH = (TILE_UNITS + WORKGROUP - 1) / WORKGROUP;
+const uint QUADS_EACH = (TILE_QUADS + WORKGROUP - 1) / WORKGROUP;
+
+// What an invocation takes from memory for a slice.
+struct Held {
+    WeightUnit units[UNITS_EACH];
+    vec4 quads[QUADS_EACH];
+};
+
+void fetch(uint firstRow, uint firstColumn, uint columnCount, uint firstUnit, out Held held) {
     const uint unitsInRow = width / UNIT_VALUES;
-    for (uint i = gl_LocalInvocationIndex; i < TILE_ROWS * SLICE_UNITS; i += WORKGROUP) {
-        const uint row = i / SLICE_UNITS;
-        const uint u = firstUnit + i % SLICE_UNITS;
-        vec4 values[UNIT_QUADS];
-        [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) values[q] = vec4(0);
-        if (u < unitsInRow) {
-            const uint block = min(firstRow + row, rows - 1) * (width / BLOCK_VALUES) + u / BLOCK_UNITS;
-            unpack(w, block, u % BLOCK_UNITS, values);
-        }
-        [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
-            tileW[row][(i % SLICE_UNITS) * UNIT_QUADS + q] = values[q];
-        }
+    // Units behind the last one are multiplied by zeros, so that any will do for them.
+    [[unroll]] for (uint n = 0; n < UNITS_EACH; n++) {
+        const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
+        const uint u = min(firstUnit + i % SLICE_UNITS, unitsInRow - 1);
+        const uint row = min(firstRow + i / SLICE_UNITS, rows - 1);
+        loadWeights(w, row * (width / BLOCK_VALUES) + u / BLOCK_UNITS, u % BLOCK_UNITS, held.units[n]);
     }
-    for (uint i = gl_LocalInvocationIndex; i < TILE_COLUMNS * SLICE / 4; i += WORKGROUP) {
-        const uint column = i / (SLICE / 4);
+    [[unroll]] for (uint n = 0; n < QUADS_EACH; n++) {
+        const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
         const uint quad = i % (SLICE / 4);
         const uint u = firstUnit + quad / UNIT_QUADS;
         const uint at = (u / BLOCK_UNITS) * BLOCK_VALUES + quadColumn(u % BLOCK_UNITS, quad % UNIT_QUADS);
-        const uint source = min(firstColumn + column, columnCount - 1) * width;
-        tileX[column][quad] = u < unitsInRow ? x.at[(source + at) / 4] : vec4(0);
+        const uint source = min(firstColumn + i / (SLICE / 4), columnCount - 1) * width;
+        held.quads[n] = u < unitsInRow ? x.at[(source + at) / 4] : vec4(0);
+    }
+}
+
+void store(Held held) {
+    [[unroll]] for (uint n = 0; n < UNITS_EACH; n++) {
+        const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
+        const uint at = (i / SLICE_UNITS) * STRIDE + (i % SLICE_UNITS) * UNIT_QUADS;
+        if (TILE_UNITS % WORKGROUP == 0 || i < TILE_UNITS) {
+            [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) tileW[at + q] = weightQuad(held.units[n], q);
+        }
+    }
+    [[unroll]] for (uint n = 0; n < QUADS_EACH; n++) {
+        const uint i = gl_LocalInvocationIndex + n * WORKGROUP;
+        if (TILE_QUADS % WORKGROUP == 0 || i < TILE_QUADS) {
+            tileX[i / (SLICE / 4) * STRIDE + i % (SLICE / 4)] = held.quads[n];
+        }
     }
 }
 
@@ -65,31 +89,36 @@ void main() {
     const uint firstColumn = gl_WorkGroupID.y * TILE_COLUMNS;
     if (firstColumn >= columnCount) return;
     // Neighbouring invocations take neighbouring rows, so that stores are contiguous.
-    const uint patchRow = gl_LocalInvocationIndex % (TILE_ROWS / PATCH);
-    const uint patchColumn = (gl_LocalInvocationIndex / (TILE_ROWS / PATCH)) * PATCH;
+    const uint across = TILE_ROWS / PATCH_ROWS;
+    const uint patchRow = gl_LocalInvocationIndex % across;
+    const uint patchColumn = (gl_LocalInvocationIndex / across) * PATCH_COLUMNS;
 
-    float sums[PATCH][PATCH];
-    [[unroll]] for (uint r = 0; r < PATCH; r++) {
-        [[unroll]] for (uint c = 0; c < PATCH; c++) sums[r][c] = 0;
+    float sums[PATCH_ROWS][PATCH_COLUMNS];
+    [[unroll]] for (uint r = 0; r < PATCH_ROWS; r++) {
+        [[unroll]] for (uint c = 0; c < PATCH_COLUMNS; c++) sums[r][c] = 0;
     }
-    for (uint firstUnit = 0; firstUnit < width / UNIT_VALUES; firstUnit += SLICE_UNITS) {
-        loadTiles(firstRow, firstColumn, columnCount, firstUnit);
+    const uint unitsInRow = width / UNIT_VALUES;
+    Held held;
+    fetch(firstRow, firstColumn, columnCount, 0, held);
+    for (uint firstUnit = 0; firstUnit < unitsInRow; firstUnit += SLICE_UNITS) {
         barrier();
+        store(held);
+        barrier();
+        if (firstUnit + SLICE_UNITS < unitsInRow) {
+            fetch(firstRow, firstColumn, columnCount, firstUnit + SLICE_UNITS, held);
+        }
         for (uint k = 0; k < SLICE / 4; k++) {
-            vec4 a[PATCH];
-            [[unroll]] for (uint r = 0; r < PATCH; r++) {
-                a[r] = tileW[patchRow + r * (TILE_ROWS / PATCH)][k];
-            }
-            [[unroll]] for (uint c = 0; c < PATCH; c++) {
-                const vec4 b = tileX[patchColumn + c][k];
-                [[unroll]] for (uint r = 0; r < PATCH; r++) sums[r][c] += dot(a[r], b);
+            vec4 a[PATCH_ROWS];
+            [[unroll]] for (uint r = 0; r < PATCH_ROWS; r++) a[r] = tileW[(patchRow + r * across) * STRIDE + k];
+            [[unroll]] for (uint c = 0; c < PATCH_COLUMNS; c++) {
+                const vec4 b = tileX[(patchColumn + c) * STRIDE + k];
+                [[unroll]] for (uint r = 0; r < PATCH_ROWS; r++) sums[r][c] += dot(a[r], b);
             }
         }
-        barrier();
     }
-    [[unroll]] for (uint r = 0; r < PATCH; r++) {
-        [[unroll]] for (uint c = 0; c < PATCH; c++) {
-            const uint row = firstRow + patchRow + r * (TILE_ROWS / PATCH);
+    [[unroll]] for (uint r = 0; r < PATCH_ROWS; r++) {
+        [[unroll]] for (uint c = 0; c < PATCH_COLUMNS; c++) {
+            const uint row = firstRow + patchRow + r * across;
             const uint column = firstColumn + patchColumn + c;
             if (row < rows && column < columnCount) storeProduct(row, column, sums[r][c]);
         }

@@ -26,6 +26,12 @@ void unpackHalves(PackedUnit packed_, out uvec4 chunks[UNIT_CHUNKS]) {
     chunks[0] = uvec4(packHalf2x16(low.xy), packHalf2x16(high.xy), packHalf2x16(low.zw), packHalf2x16(high.zw));
 #endif
 }
+
+uvec4 unpackChunk(PackedUnit packed_, uint i) {
+    uvec4 chunks[UNIT_CHUNKS];
+    unpackHalves(packed_, chunks);
+    return chunks[0];
+}
 #else
 #define PackedUnit WeightUnit
 
@@ -84,5 +90,12 @@ void unpackHalves(PackedUnit packed_, out uvec4 chunks[UNIT_CHUNKS]) {
         const f16vec2 affine = affines[i / 2];
         chunks[i] = uvec4(quadHalves(packed_.codes[2 * i], affine), quadHalves(packed_.codes[2 * i + 1], affine));
     }
+}
+
+// The i-th of them alone.
+uvec4 unpackChunk(PackedUnit packed_, uint i) {
+    const vec2 affine = packed_.affines[i / 2];
+    const f16vec2 scaled = f16vec2(affine.x, affine.y - affine.x * float(CODE_CENTRE));
+    return uvec4(quadHalves(packed_.codes[2 * i], scaled), quadHalves(packed_.codes[2 * i + 1], scaled));
 }
 #endif

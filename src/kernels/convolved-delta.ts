@@ -1,11 +1,12 @@
 /** A recurrent layer between its products: the short convolution, then the gated delta rule. */
 import type { Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
+import { deltaTerms } from "./delta-terms.ts";
 import { gatedDelta, type GatedDelta } from "./gated-delta.ts";
 import type { KernelContext } from "./kernel.ts";
 import { shortConv } from "./short-conv.ts";
 
-export interface ConvolvedDelta extends Omit<GatedDelta, "convolution"> {
+export interface ConvolvedDelta extends Omit<GatedDelta, "convolution" | "terms"> {
   readonly convolution: {
     /** [channels, taps] */
     readonly weight: Vector;
@@ -14,12 +15,17 @@ export interface ConvolvedDelta extends Omit<GatedDelta, "convolution"> {
     /** [rowCapacity, channels]: scratch. */
     readonly result: BufferSlice;
   };
+  /** [rowCapacity, heads, 4] floats: scratch. */
+  readonly terms: BufferSlice;
   readonly deterministic: boolean;
 }
 
+/** Rows that repay a dispatch for what does not depend on the state. */
+const manyRows = 64;
+
 /** For one row in one dispatch. */
 export function convolvedDelta(context: KernelContext, args: ConvolvedDelta): void {
-  const { convolution, deterministic, ...delta } = args;
+  const { convolution, deterministic, terms, ...delta } = args;
   const { mixed: u, heads, keyHeads, width, step, rowCapacity, sequenceCapacity } = delta;
   if (rowCapacity === 1 && !deterministic) {
     gatedDelta(context, { ...delta, convolution });
@@ -28,5 +34,10 @@ export function convolvedDelta(context: KernelContext, args: ConvolvedDelta): vo
   const { result: y, ...rest } = convolution;
   const channels = (2 * keyHeads + heads) * width;
   shortConv(context, { ...rest, u, y, channels, step, rowCapacity, sequenceCapacity });
-  gatedDelta(context, { ...delta, mixed: y });
+  if (rowCapacity < manyRows || deterministic) {
+    gatedDelta(context, { ...delta, mixed: y });
+    return;
+  }
+  deltaTerms(context, { ...delta, mixed: y, terms });
+  gatedDelta(context, { ...delta, mixed: y, terms });
 }

@@ -5,6 +5,7 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
 import type { ExpertActivation } from "./activations.ts";
+import { tileCapacityOf } from "./expert-order.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
 import { preparedRows, resultRows, rowLanes } from "./linear.ts";
@@ -43,15 +44,19 @@ export interface ExpertGateUp {
   /** The same for `up`; in `gateBias` where both are one tensor. */
   readonly upBias?: Vector | undefined;
   readonly experts: number;
-  /** [rowCapacity, width], as `activation` says. */
+  /** [rowCapacity, width] or, with `apart`, [rowCapacity, slots, width], as `activation` says. */
   readonly x: BufferSlice;
+  /** Each choice has a row of `x` of its own; only of sorted ones. */
+  readonly apart?: boolean;
   readonly activation: ExpertActivation;
   /** [rowCapacity, slots, rows], written. */
   readonly y: BufferSlice;
   /** What the next product reads `y` as; codes only for rows in blocks of 32. */
   readonly yActivation?: ExpertActivation;
-  /** From `expertChoice`. */
+  /** From `expertChoice`; from `expertOrder` with a `tile`. */
   readonly choices: BufferSlice;
+  /** Choices are sorted, and as many of one expert share its weights. */
+  readonly tile?: number | undefined;
   /** Experts of a row. */
   readonly slots: number;
   readonly step: BufferSlice;
@@ -64,7 +69,7 @@ const quantizedRows = 32;
 export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   const { gate, up = gate, alone = false, experts, choices, slots, step, rowCapacity } = args;
   const { activation, yActivation = "float", gateFunction = "silu" } = args;
-  const { gateBias, upBias = gateBias } = args;
+  const { gateBias, upBias = gateBias, tile, apart = false } = args;
   const expertRows = gate.rows / experts;
   const isMerged = args.up === undefined && !alone;
   const rows = isMerged ? expertRows / 2 : expertRows;
@@ -73,6 +78,7 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   const team = teamOf(context);
   const lanes = rowLanes(gate, team.lanes);
   const layout = layoutOf(context, args, team.lanes / lanes);
+  const turns = ceilDiv(rows, layout.workgroupRows);
   launch(context, expertGateUpKernel, {
     shader: `expert_gate_up.${gate.dtype}.${team.reduction}.${activation}` as ShaderName,
     constants: [
@@ -85,23 +91,26 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
       quantizes ? 1 : 0,
       gateNumber(gateFunction),
       gateBias === undefined ? 0 : 1,
+      tile ?? 1,
+      tile === undefined ? 0 : 1,
     ],
     subgroupSize: team.subgroupSize,
     parameters: {
       gate,
       up,
-      ...preparedRows(args.x, activation, rowCapacity, gate.columns),
+      ...preparedRows(args.x, activation, rowCapacity * (apart ? slots : 1), gate.columns),
       ...resultRows(args.y, quantizes, rowCapacity * slots, rows),
       choices,
       ...(gateBias && { gateBias: gateBias.data }),
       ...(upBias && { upBias: upBias.data }),
       step,
-      slots,
+      slots: apart ? 1 : slots,
       rows,
       expertRows,
       upRow: isMerged ? rows : 0,
     },
-    groups: [ceilDiv(rows, layout.workgroupRows), slots, rowCapacity],
+    groups:
+      tile === undefined ? [turns, slots, rowCapacity] : [turns, tileCapacityOf({ ...args, tile })],
     label: gate.name,
   });
 }
@@ -117,16 +126,18 @@ function check(args: ExpertGateUp, rows: number): void {
     invariant(bias === undefined || bias.length === gate.rows, `${gate.name}: ${bias?.name}`);
   }
   invariant(y.byteSize >= rowCapacity * slots * rows * 4, `${gate.name}: y is too small`);
+  invariant(args.tile !== undefined || !args.apart, `${gate.name}: rows apart are not sorted`);
   invariant(yActivation !== "int8" || rows % quantizedRows === 0, `${gate.name}: codes of ${rows}`);
 }
 
 /** Side by side in a workgroup: subgroups, results of a team; and turns. */
 function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: number) {
-  const { gate, alone = false, activation, yActivation } = args;
+  const { gate, alone = false, activation, yActivation, tile = 1 } = args;
   const isCpu = context.capabilities.kind === "cpu";
   const quantizes = yActivation === "int8";
-  // Two matrices with long units fill the registers.
-  const isHeavy = activation === "float" && !alone && unitValues(gate.dtype) === 64;
+  // Two matrices with long units fill the registers, and so do several columns.
+  const isLong = activation === "float" && unitValues(gate.dtype) === 64;
+  const isHeavy = tile > 1 ? activation === "float" || !alone : !alone && isLong;
   const rows = isHeavy && !isCpu ? 1 : 2;
   // As many as do it in one turn.
   const subgroups = quantizes && !isCpu ? 16 : 1;

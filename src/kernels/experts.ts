@@ -8,17 +8,21 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { expertActivation, type ExpertActivation } from "./activations.ts";
 import { choiceWords, expertChoice, type Routing } from "./expert-choice.ts";
-import { expertDown } from "./expert-down.ts";
+import { expertDown, type ExpertDown } from "./expert-down.ts";
 import { expertGateUp } from "./expert-gate-up.ts";
 import type { GateFunction } from "./gate.ts";
 import { gatedProduct, gatedProductFloats } from "./gated-product.ts";
+import { expertOrder, orderWords } from "./expert-order.ts";
+import { expertSum } from "./expert-sum.ts";
 import { glu } from "./glu.ts";
+import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
 import { matmul } from "./matmul.ts";
 import { normedProducts, normedProductsFloats } from "./normed-products.ts";
 import { quantize } from "./quantize.ts";
 import { rmsNorm } from "./rms-norm.ts";
 import { canRoute, router } from "./router.ts";
+import { sortedExperts, sortsExperts } from "./sorted-experts.ts";
 
 /** The weights of a mixture; those of all experts are one matrix each, expert behind expert. */
 export interface ExpertWeights {
@@ -90,6 +94,9 @@ function partsOf(sizes: ExpertSizes) {
     gated: used * feedForward,
     // Only where gate and up are of different types.
     up: used * feedForward,
+    // Only where rows are sorted by expert.
+    order: roundUp(orderWords(used), 4),
+    given: used * width,
     sharedWorkspace: sharedFeedForward === 0 ? 0 : gatedProductFloats(width, sharedFeedForward),
     sharedGated: sharedFeedForward,
     sharedSwitch: 4,
@@ -112,10 +119,9 @@ export function expertsFloats(sizes: ExpertSizes): number {
 
 /** x += Σ weightₑ · Downₑ · (f(Gateₑ · h) ⊙ (Upₑ · h)) + shared expert, with h = norm(x) */
 export function experts(context: KernelContext, args: Experts): void {
-  const { x, y = x, norm, weights, workspace, step, rowCapacity } = args;
-  const { routing, down, downBias, shared } = weights;
+  const { x, y = x, norm, weights, workspace, rowCapacity } = args;
+  const { routing, down, shared } = weights;
   const { experts: count, used: slots } = routing;
-  const rows = { step, rowCapacity };
   const s = partition(workspace, rowCapacity, {
     width: norm.length,
     experts: count,
@@ -124,24 +130,69 @@ export function experts(context: KernelContext, args: Experts): void {
     sharedFeedForward: shared?.down.columns ?? 0,
   });
   const choose = route(context, args, s);
-  const gateExperts = prepareExperts(context, args, s);
+  const sorted = sharesWeights(args) ? addShared : addOneByOne;
+  const add = sortsExperts(context, weights, args) ? addSorted : sorted;
+  const addExperts = add(context, args, s);
   if (shared !== undefined) shareGated(context, args, shared, s);
   // What follows writes x; all that reads its norm stands above.
   choose();
   if (shared !== undefined) shareDown(context, args, shared, s);
-  const activation = gateExperts();
-  expertDown(context, {
-    experts: count,
-    choices: s.choices,
-    slots,
-    down,
-    bias: downBias,
-    x: s.gated,
-    activation,
-    y,
-    accumulate: y === x || shared !== undefined,
-    ...rows,
-  });
+  addExperts({ y, accumulate: y === x || shared !== undefined });
+}
+
+/** Where the sum of the experts goes. */
+type Target = Required<Pick<ExpertDown, "y" | "accumulate">>;
+
+/** Normalizes rows for the experts. Returns what appends the rest. */
+function addSorted(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
+  const { x, norm, epsilon, weights, step, rowCapacity } = args;
+  const rows = { step, rowCapacity };
+  const rule = { weight: norm, epsilon };
+  halve(context, { x, y: s.prepared, width: norm.length, norm: rule, ...rows });
+  return (target) => sortedExperts(context, { weights, ...s, x: s.prepared, ...target, ...rows });
+}
+
+/** Choices of an expert that share its weights where there are no matrix units. */
+const sharedTile = 4;
+/** Rows that do not repay the order, and what it takes to compile. */
+const fewRows = 16;
+
+/** Whether most experts are chosen by several rows. */
+function sharesWeights({ weights, rowCapacity, deterministic }: Experts): boolean {
+  const { experts: count, used } = weights.routing;
+  return rowCapacity > fewRows && rowCapacity * used >= 2 * count && !deterministic;
+}
+
+/** The same without matrix units, a few rows of an expert at a time. */
+function addShared(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
+  const { weights, step, rowCapacity } = args;
+  const { routing, down: gate, downBias: gateBias } = weights;
+  const { experts: count, used: slots } = routing;
+  const { order, gated, given } = s;
+  const rows = { step, rowCapacity };
+  const sorted = { experts: count, slots, tile: sharedTile, ...rows };
+  const gateExperts = prepareExperts(context, args, s, sharedTile);
+  return (target) => {
+    expertOrder(context, { ...sorted, choices: s.choices, order });
+    const activation = gateExperts();
+    const product = { gate, gateBias, alone: true, x: gated, apart: true, activation, y: given };
+    expertGateUp(context, { ...product, ...sorted, choices: order });
+    const sum = { x: given, choices: s.choices, slots, width: gate.rows / count };
+    expertSum(context, { ...sum, ...target, ...rows });
+  };
+}
+
+/** The same for each row by itself. */
+function addOneByOne(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
+  const { weights, step, rowCapacity } = args;
+  const { routing, down, downBias: bias } = weights;
+  const { experts: count, used: slots } = routing;
+  const gateExperts = prepareExperts(context, args, s);
+  return (target) => {
+    const activation = gateExperts();
+    const product = { experts: count, choices: s.choices, slots, down, bias, x: s.gated };
+    expertDown(context, { ...product, activation, ...target, step, rowCapacity });
+  };
 }
 
 /**
@@ -176,10 +227,15 @@ function route(context: KernelContext, args: Experts, s: Parts): () => void {
 }
 
 /**
- * Normalizes rows for the experts. Returns what appends gated = f(Gateₑ · h) ⊙ (Upₑ · h) and tells
- * how it leaves that.
+ * Normalizes rows for the experts. Returns what appends gated = f(Gateₑ · h) ⊙ (Upₑ · h), with a
+ * `tile` in the order of experts, and tells how it leaves that.
  */
-function prepareExperts(context: KernelContext, args: Experts, s: Parts): () => ExpertActivation {
+function prepareExperts(
+  context: KernelContext,
+  args: Experts,
+  s: Parts,
+  tile?: number,
+): () => ExpertActivation {
   const { x, norm, epsilon, weights, step, rowCapacity, deterministic } = args;
   const { routing, activation: gateFunction = "silu", down, gate, up } = weights;
   const { gateBias, upBias } = weights;
@@ -194,7 +250,8 @@ function prepareExperts(context: KernelContext, args: Experts, s: Parts): () => 
     rmsNorm(context, { x, weight: norm, y: s.prepared, epsilon, ...rows });
   }
   const { experts: count, used: slots } = routing;
-  const chosen = { experts: count, x: s.prepared, activation, choices: s.choices, slots, ...rows };
+  const choices = tile === undefined ? s.choices : s.order;
+  const chosen = { experts: count, x: s.prepared, activation, choices, tile, slots, ...rows };
   return () => {
     if (isApart) {
       expertGateUp(context, { gate, gateBias, alone: true, y: s.gated, ...chosen });

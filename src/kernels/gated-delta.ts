@@ -17,6 +17,7 @@ export const gatedDeltaKernel = defineKernel("gated_delta", {
   result: writes,
   weight: reads,
   ring: updates,
+  terms: reads,
   step: reads,
   heads: u32,
   keyHeads: u32,
@@ -62,6 +63,8 @@ export interface GatedDelta {
    * [rowCapacity, keyHeads, betas | alphas]. Else head h has key head h modulo keyHeads.
    */
   readonly grouped?: boolean;
+  /** From `deltaTerms`, which has prepared `mixed`: for many rows. */
+  readonly terms?: BufferSlice | undefined;
   /** For one row: `mixed` comes as its product left it, and is convolved first (`shortConv`). */
   readonly convolution?: { readonly weight: Vector; readonly state: BufferSlice } | undefined;
   readonly step: BufferSlice;
@@ -76,7 +79,7 @@ export function gatedDeltaStateBytes(heads: number, width: number): number {
 
 export function gatedDelta(context: KernelContext, delta: GatedDelta): void {
   const { mixed, beta, alpha, decay, offset, state, result, step, width } = delta;
-  const { heads, keyHeads, grouped = false, convolution, epsilon } = delta;
+  const { heads, keyHeads, grouped = false, convolution, terms, epsilon } = delta;
   const { rowCapacity, sequenceCapacity } = delta;
   const channels = (2 * keyHeads + heads) * width;
   const taps = (convolution?.weight.length ?? 2 * channels) / channels;
@@ -102,12 +105,14 @@ export function gatedDelta(context: KernelContext, delta: GatedDelta): void {
       grouped ? 1 : 0,
       convolution === undefined ? 0 : 1,
       taps - 1,
+      terms === undefined ? 0 : 1,
     ],
     subgroupSize,
     parameters: {
       ...{ mixed, beta, alpha, state, result, step, heads, keyHeads, channels, epsilon },
       decay: decay.data,
       offset: offset.data,
+      ...(terms && { terms }),
       ...(convolution && { weight: convolution.weight.data, ring: convolution.state }),
     },
     groups: [heads, (width * shared) / workgroup, Math.min(rowCapacity, sequenceCapacity)],

@@ -14,10 +14,13 @@ export const halveKernel = defineKernel("halve", {
   y: writes,
   step: reads,
   width: u32,
+  parts: u32,
   epsilon: f32,
 });
 
 export interface Halve extends Quantize {
+  /** A row of the step is so many rows of `width`, each with a step of its own. */
+  readonly parts?: number;
   /** Eight columns of all rows after another, instead of row by row; then `y` must not be `x`. */
   readonly tiled?: boolean;
   /** act(x) ⊙ up, with `up` as `x` is; not with a norm. */
@@ -26,7 +29,8 @@ export interface Halve extends Quantize {
 
 /** As `quantize`, but `y` has each row in the room of its floats, and may be `x`. */
 export function halve(context: KernelContext, args: Halve): void {
-  const { x, y, width, step, rowCapacity, outputs = false, norm, tiled = false, gated } = args;
+  const { x, y, width, step, rowCapacity, outputs = false, norm } = args;
+  const { parts = 1, tiled = false, gated } = args;
   invariant(norm === undefined || gated === undefined, "halve: a norm and a gate");
   invariant(!tiled || x.buffer !== y.buffer || x.offset !== y.offset, "halve: tiles where x is");
   invariant(width % 16 === 0, `halve: width ${width} is no multiple of 16`);
@@ -48,11 +52,12 @@ export function halve(context: KernelContext, args: Halve): void {
       y,
       step,
       width,
+      parts,
       epsilon: norm?.epsilon ?? 0,
       ...(norm && { weight: norm.weight.data }),
       ...(gated && { up: gated.up }),
     },
-    groups: [rowCapacity],
+    groups: [rowCapacity * parts],
     label: norm ? `norm ${norm.weight.name}` : gated ? `${gated.gate} gate` : "halve",
   });
 }

@@ -31,8 +31,25 @@ export interface Matmul extends Reader {
   readonly outputs?: boolean;
 }
 
-const tileRows = 64;
-const tileColumns = 32;
+/** How the work is laid out. */
+export interface TileTuning {
+  /** Results of a workgroup. */
+  readonly tileRows: number;
+  readonly tileColumns: number;
+  /** Results of an invocation. */
+  readonly patchRows: number;
+  readonly patchColumns: number;
+}
+
+/** From the one that shares most to the one that spreads most. */
+const tileTunings: readonly TileTuning[] = [
+  { tileRows: 64, tileColumns: 32, patchRows: 4, patchColumns: 4 },
+  { tileRows: 32, tileColumns: 32, patchRows: 4, patchColumns: 2 },
+  { tileRows: 32, tileColumns: 16, patchRows: 2, patchColumns: 2 },
+];
+
+/** Workgroups that fill a large GPU. */
+const workgroupsWanted = 256;
 
 /** y = W · x (+ bias) (+ y) */
 export function matmul(context: KernelContext, product: Matmul): void {
@@ -63,19 +80,35 @@ export function matmul(context: KernelContext, product: Matmul): void {
 }
 
 /** In tiles through shared memory, floats throughout: the plain variant, for every device. */
-export function matmulTiles(context: KernelContext, product: Omit<Matmul, "deterministic">): void {
+export function matmulTiles(
+  context: KernelContext,
+  product: Omit<Matmul, "deterministic">,
+  tuning: TileTuning = tileTuning(product),
+): void {
   const { w, x, y, rowCapacity } = product;
+  const { tileRows, tileColumns, patchRows, patchColumns } = tuning;
   invariant(
     isComputable(w.dtype, w.columns),
     `matmul ${w.name}: ${w.columns} columns of ${w.dtype}`,
   );
   invariant(x.byteSize >= rowCapacity * w.columns * 4, `matmul ${w.name}: x is too small`);
   invariant(y.byteSize >= rowCapacity * w.rows * 4, `matmul ${w.name}: y is too small`);
+  const workgroup = (tileRows / patchRows) * (tileColumns / patchColumns);
   launch(context, matmulKernel, {
     shader: `matmul.${w.dtype}`,
-    constants: [],
+    constants: [workgroup, tileRows, tileColumns, patchRows, patchColumns],
     parameters: productParameters(product),
     groups: [ceilDiv(w.rows, tileRows), ceilDiv(rowCapacity, tileColumns)],
     label: w.name,
   });
+}
+
+/** The largest tiles that give everyone something to do. */
+function tileTuning({ w, rowCapacity }: Pick<Matmul, "w" | "rowCapacity">): TileTuning {
+  const workgroups = ({ tileRows, tileColumns }: TileTuning) =>
+    ceilDiv(w.rows, tileRows) * ceilDiv(rowCapacity, tileColumns);
+  const tuning =
+    tileTunings.find((each) => workgroups(each) >= workgroupsWanted) ?? tileTunings.at(-1);
+  invariant(tuning !== undefined, "there are no tiles");
+  return tuning;
 }

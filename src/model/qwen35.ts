@@ -65,6 +65,7 @@ type Scratch =
   | "gate"
   | "beta"
   | "alpha"
+  | "terms"
   | "recalled"
   | "gated"
   | "joined";
@@ -286,6 +287,7 @@ export class Qwen35 implements Model {
         state: stateOf(pass, layer.past),
         result: s.convolved,
       },
+      terms: s.terms,
       beta: s.beta,
       alpha: layer.alpha === undefined ? s.beta : s.alpha,
       decay: layer.decay,
@@ -352,6 +354,7 @@ function scratchFloats(shape: Shape): Readonly<Record<Exclude<Scratch, "joined">
     gate: valueWidth,
     beta: delta.grouped ? 2 * valueHeads : valueHeads,
     alpha: valueHeads,
+    terms: 4 * valueHeads,
     recalled: valueWidth,
     gated: typeof feedForward === "number" ? feedForward : 0,
   };

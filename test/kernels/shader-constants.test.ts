@@ -73,15 +73,6 @@ describe("a product", () => {
     expect(bit).toBe(inSource("product-flags.ts", name));
   });
 
-  test.each([
-    ["TILE_ROWS", "tileRows"],
-    ["TILE_COLUMNS", "tileColumns"],
-  ])("has tiles of the same size: %s", (inGlsl, inTypeScript) => {
-    const size = inShader("matmul.comp", inGlsl);
-    expect(size).toBeGreaterThan(0);
-    expect(size).toBe(inSource("matmul.ts", inTypeScript));
-  });
-
   /** Of a type's own file, or of one that it includes. */
   function unitValues(file: string): number {
     const text = textOf(`shaders/include/quant/${file}`);

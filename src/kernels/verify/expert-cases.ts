@@ -155,7 +155,7 @@ const widthOf = (dtype: DType, blocks: number) =>
   blocks * Math.max(blockFormats[dtype].blockValues, 8);
 
 /** Activations as they are, or the codes that stand for them, and what those stand for. */
-function prepareRows(
+export function prepareRows(
   bench: Workbench,
   values: Float32Array,
   width: number,
@@ -319,7 +319,7 @@ function downCase(input: Omit<DownInput, keyof typeof size>, force: Force, varia
   };
 }
 
-function activationsOf(dtype: DType): readonly ExpertActivation[] {
+export function activationsOf(dtype: DType): readonly ExpertActivation[] {
   return dtype === "F32" || dtype === "F16" || dtype === "BF16" ? ["float"] : ["float", "int8"];
 }
 

@@ -2,7 +2,7 @@
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
 import { embed } from "../embed.ts";
-import { matmulTiles } from "../matmul.ts";
+import { matmulTiles, type TileTuning } from "../matmul.ts";
 import { relativeError, sumBound, type VerifyCase } from "./case.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { matmulReference } from "./reference.ts";
@@ -38,12 +38,18 @@ function embedCase(dtype: DType): VerifyCase {
   };
 }
 
-function tileCase(dtype: DType): VerifyCase {
+/** The usual tiles, and lower ones. */
+const tileTunings: readonly TileTuning[] = [
+  { tileRows: 64, tileColumns: 32, patchRows: 4, patchColumns: 4 },
+  { tileRows: 32, tileColumns: 16, patchRows: 2, patchColumns: 2 },
+];
+
+function tileCase(dtype: DType, tuning: TileTuning): VerifyCase {
   const [rows, columns, capacity] = [65, 33, 40];
   return {
     kernel: "matmul",
     variant: dtype,
-    name: "65 rows of 3 blocks, 33 of 40 columns, bias, switched, added",
+    name: `65 rows of 3 blocks, 33 of 40 columns, bias, switched, added, tiles of ${tuning.tileRows}`,
     bound: sumBound,
     run(bench) {
       const width = widthOf(dtype, 3);
@@ -55,16 +61,20 @@ function tileCase(dtype: DType): VerifyCase {
       const rowSwitch = random.floats(capacity, 6);
       const y = bench.upload(before);
       bench.run((context) =>
-        matmulTiles(context, {
-          w: bench.matrix("w", dtype, rows, width, data),
-          x: bench.upload(x),
-          y,
-          bias: bench.vector("bias", offsets),
-          rowSwitch: bench.upload(rowSwitch),
-          step: uploadStep(bench, plainRows(columns), { capacity }),
-          rowCapacity: capacity,
-          accumulate: true,
-        }),
+        matmulTiles(
+          context,
+          {
+            w: bench.matrix("w", dtype, rows, width, data),
+            x: bench.upload(x),
+            y,
+            bias: bench.vector("bias", offsets),
+            rowSwitch: bench.upload(rowSwitch),
+            step: uploadStep(bench, plainRows(columns), { capacity }),
+            rowCapacity: capacity,
+            accumulate: true,
+          },
+          tuning,
+        ),
       );
       const expected = matmulReference(dequantize(dtype, data), x, rows, width, columns);
       for (let i = 0; i < expected.length; i++) {
@@ -78,5 +88,5 @@ function tileCase(dtype: DType): VerifyCase {
 
 export const matmulCases: readonly VerifyCase[] = dtypes.flatMap((dtype) => [
   embedCase(dtype),
-  tileCase(dtype),
+  ...tileTunings.map((tuning) => tileCase(dtype, tuning)),
 ]);

@@ -1,5 +1,6 @@
 /** The kernels of recurrent layers: rows of several sequences, begun and continued. */
 import { convolvedDelta } from "../convolved-delta.ts";
+import { deltaTerms } from "../delta-terms.ts";
 import { gatedDelta, gatedDeltaStateBytes } from "../gated-delta.ts";
 import { gatedNorm } from "../gated-norm.ts";
 import { shortConv, shortConvStateBytes } from "../short-conv.ts";
@@ -177,18 +178,23 @@ function interleaved(beta: Float32Array, alpha: Float32Array, heads: number, key
   });
 }
 
-function deltaCase(input: DeltaCase, force: Force, variant: string): Omit<VerifyCase, "needs"> {
+function deltaCase(
+  input: DeltaCase,
+  isPrepared: boolean,
+  force: Force,
+  variant: string,
+): Omit<VerifyCase, "needs"> {
   const { heads, keyHeads, width, grouped } = input;
   return {
     kernel: "gated_delta",
     variant: grouped ? `${variant} grouped` : variant,
-    name: `${heads} heads of ${keyHeads} keys, width ${width}, 3 sequences in 4 steps`,
+    name: `${heads} heads of ${keyHeads} keys, width ${width}, 3 sequences in 4 steps${isPrepared ? ", prepared" : ""}`,
     bound: sumBound,
-    run: (bench) => runDelta(bench, input, force),
+    run: (bench) => runDelta(bench, input, isPrepared, force),
   };
 }
 
-function runDelta(bench: Workbench, input: DeltaCase, force: Force): number {
+function runDelta(bench: Workbench, input: DeltaCase, isPrepared: boolean, force: Force): number {
   const { heads, keyHeads, width, grouped } = input;
   const random = new Random(heads * width);
   const decay = Float32Array.from({ length: heads }, () => random.between(-4, -0.05));
@@ -205,27 +211,25 @@ function runDelta(bench: Workbench, input: DeltaCase, force: Force): number {
     const beta = gather(rows, ofEach("beta"), heads);
     const alpha = gather(rows, ofEach("alpha"), heads);
     const both = grouped ? bench.upload(interleaved(beta, alpha, heads, keyHeads)) : undefined;
-    bench.run((context) =>
-      gatedDelta(
-        { ...context, force },
-        {
-          mixed: bench.upload(gather(rows, ofEach("mixed"), channels)),
-          beta: both ?? bench.upload(beta),
-          alpha: both ?? bench.upload(alpha),
-          ...vectors,
-          state,
-          result,
-          heads,
-          keyHeads,
-          width,
-          epsilon: 1e-6,
-          grouped,
-          step: uploadStep(bench, rows, { capacity: rowCapacity }),
-          rowCapacity,
-          sequenceCapacity,
-        },
-      ),
-    );
+    const terms = isPrepared ? bench.floats(rowCapacity * heads * 4) : undefined;
+    bench.run((recording) => {
+      const context = { ...recording, force };
+      const delta = {
+        mixed: bench.upload(gather(rows, ofEach("mixed"), channels)),
+        beta: both ?? bench.upload(beta),
+        alpha: both ?? bench.upload(alpha),
+        ...vectors,
+        heads,
+        keyHeads,
+        width,
+        epsilon: 1e-6,
+        grouped,
+        step: uploadStep(bench, rows, { capacity: rowCapacity }),
+        rowCapacity,
+      };
+      if (terms !== undefined) deltaTerms(context, { ...delta, terms });
+      gatedDelta(context, { ...delta, terms, state, result, sequenceCapacity });
+    });
     const count = rows.length * heads * width;
     return relativeError(
       bench.read(result, count),
@@ -263,6 +267,7 @@ function runConvolved(bench: Workbench, input: DeltaCase, force: Force): number 
         {
           mixed: bench.upload(rowOf(u, channels)),
           convolution: { weight: vector, state: ring, result },
+          terms: result,
           beta: both ?? bench.upload(beta),
           alpha: both ?? bench.upload(alpha),
           ...vectors,
@@ -335,9 +340,11 @@ export const recurrentCases: readonly VerifyCase[] = [
   convCase(33, 6),
   convCase(70, 3, true),
   ...reductions.flatMap(({ variant, force, ...rest }) => [
-    ...deltaCases.map((input) => ({ ...deltaCase(input, force, variant), ...rest })),
+    ...[false, true].flatMap((isPrepared) =>
+      deltaCases.map((input) => ({ ...deltaCase(input, isPrepared, force, variant), ...rest })),
+    ),
     ...deltaCases.slice(1, 4).map((input) => ({
-      ...deltaCase(input, force, variant),
+      ...deltaCase(input, false, force, variant),
       ...rest,
       name: `${input.heads} heads of ${input.keyHeads} keys, width ${input.width}, convolved`,
       run: (bench: Workbench) => runConvolved(bench, input, force),

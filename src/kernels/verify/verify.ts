@@ -22,6 +22,7 @@ import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
 import { routerCases } from "./router-cases.ts";
 import { repackCases } from "./repack-cases.ts";
 import { ropeCases } from "./rope-cases.ts";
+import { sortedExpertCases } from "./sorted-expert-cases.ts";
 import { unscrambleCases } from "./unscramble-cases.ts";
 import { Workbench } from "./workbench.ts";
 
@@ -38,6 +39,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
+  ...sortedExpertCases,
   ...routerCases,
   ...sampleCases,
 ];
