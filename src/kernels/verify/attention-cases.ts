@@ -46,9 +46,16 @@ const inputs: readonly AttentionInput[] = [
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64 },
   { headWidth: 64, valueWidth: 48, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
   { headWidth: 64, valueWidth: 32, group: 8, position: 90, splits: 1, window: 33, sinks: true },
-  { headWidth: 64, group: 2, position: 75, splits: 1, loads: 8, kv: "q8_0" },
   { headWidth: 80, group: 3, position: 95, splits: 2, kv: "q8_0,tq3" },
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250, kv: "tq4" },
+];
+
+/** For one reduction: several teams in a workgroup need subgroups, and codes are decoded alike. */
+const subgroupInputs: readonly AttentionInput[] = [
+  { headWidth: 64, group: 2, position: 190, splits: 1, teams: 4, sinks: true },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true, kv: "tq4" },
+  { headWidth: 64, group: 2, position: 75, splits: 1, loads: 8, kv: "q8_0" },
   { headWidth: 128, group: 4, position: 63, splits: 1, quantizes: true, loads: 2, kv: "tq3" },
   { headWidth: 256, group: 8, position: 150, splits: 3, window: 40, gated: true, kv: "tq4,q8_0" },
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64, kv: "tq3,f16" },
@@ -56,13 +63,6 @@ const inputs: readonly AttentionInput[] = [
     ...{ headWidth: 64, valueWidth: 48, group: 2, position: 200, splits: 2, cap: 3, sinks: true },
     kv: "f16,tq4",
   },
-];
-
-/** Several teams in a workgroup need subgroup operations. */
-const teamInputs: readonly AttentionInput[] = [
-  { headWidth: 64, group: 2, position: 190, splits: 1, teams: 4, sinks: true },
-  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
-  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true, kv: "tq4" },
 ];
 
 export const kvHeads = 2;
@@ -228,7 +228,7 @@ function describe({ position, splits, ...input }: AttentionInput): string {
 
 export const attentionCases: readonly VerifyCase[] = reductions.flatMap(
   ({ variant, force, ...rest }) =>
-    [...inputs, ...(variant === "subgroup" ? teamInputs : [])].map((input) => ({
+    [...inputs, ...(variant === "subgroup" ? subgroupInputs : [])].map((input) => ({
       kernel: "attention",
       variant,
       name: describe(input),

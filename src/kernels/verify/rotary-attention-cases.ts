@@ -48,20 +48,31 @@ const inputs: readonly RotaryInput[] = [
     borrows: true,
   },
   {
-    ...{ headWidth: 64, group: 2, position: 0, splits: 1, pairs: "neighbours", rotary: 64 },
-    kv: "q8_0",
-  },
-  {
     ...{ headWidth: 128, group: 4, position: 128, splits: 2, pairs: "neighbours", rotary: 128 },
     kv: "tq4",
   },
   {
-    ...{ headWidth: 256, group: 8, position: 70, splits: 1, pairs: "halves", rotary: 64 },
-    ...{ norms: true, gated: true, quantizes: true, kv: "tq3" },
-  },
-  {
     ...{ headWidth: 80, group: 3, position: 200, splits: 4, pairs: "halves", rotary: 32 },
     ...{ norms: true, window: 33, cap: 2, kv: "tq4,q8_0" },
+  },
+];
+
+const subgroupInputs: readonly RotaryInput[] = [
+  {
+    ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
+    ...{ teams: 4, norms: true },
+  },
+  {
+    ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
+    ...{ teams: 4, norms: true, kv: "tq4" },
+  },
+  {
+    ...{ headWidth: 64, group: 2, position: 0, splits: 1, pairs: "neighbours", rotary: 64 },
+    kv: "q8_0",
+  },
+  {
+    ...{ headWidth: 256, group: 8, position: 70, splits: 1, pairs: "halves", rotary: 64 },
+    ...{ norms: true, gated: true, quantizes: true, kv: "tq3" },
   },
   {
     ...{ headWidth: 96, group: 1, position: 95, splits: 1, pairs: "halves", rotary: 0, window: 1 },
@@ -70,17 +81,6 @@ const inputs: readonly RotaryInput[] = [
   {
     ...{ headWidth: 512, group: 2, position: 100, splits: 2, pairs: "halves", rotary: 128 },
     ...{ borrows: true, kv: "tq3,f16" },
-  },
-];
-
-const teamInputs: readonly RotaryInput[] = [
-  {
-    ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
-    ...{ teams: 4, norms: true },
-  },
-  {
-    ...{ headWidth: 128, group: 6, position: 256, splits: 3, pairs: "neighbours", rotary: 128 },
-    ...{ teams: 4, norms: true, kv: "tq3,tq4" },
   },
 ];
 
@@ -236,7 +236,7 @@ function describe({ position, splits, ...input }: RotaryInput): string {
 
 export const rotaryAttentionCases: readonly VerifyCase[] = reductions.flatMap(
   ({ variant, force, ...rest }) =>
-    [...inputs, ...(variant === "subgroup" ? teamInputs : [])].map((input) => ({
+    [...inputs, ...(variant === "subgroup" ? subgroupInputs : [])].map((input) => ({
       kernel: "attention",
       variant,
       name: describe(input),
