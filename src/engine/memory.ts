@@ -100,8 +100,7 @@ export function allocateEngineMemory(
       attentionParts,
       readback: present(readback),
       hiddenReadback: present(hidden),
-      contextTokens,
-      sequenceCapacity,
+      ...{ contextTokens, sequenceCapacity },
     };
   } catch (error) {
     for (const group of groups) group.free();
