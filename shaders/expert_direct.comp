@@ -162,7 +162,8 @@ void main() {
                     const uvec4 left = tiles[at + j * FRAGMENT_COLUMNS * COLUMN_STRIDE];
                     const uvec4 right = tiles[at + (j * FRAGMENT_COLUMNS + 8) * COLUMN_STRIDE];
                     [[unroll]] for (uint h = 0; h < 2; h++) {
-                        const InputFragment columns = inputFragment(h == 0 ? left.xy : left.zw, h == 0 ? right.xy : right.zw);
+                        const InputFragment columns =
+                            inputFragment(h == 0 ? left.xy : left.zw, h == 0 ? right.xy : right.zw);
                         [[unroll]] for (uint i = 0; i < SIDE_TILES; i++) {
                             const uvec4 above = chunks[2 * i];
                             const uvec4 below = chunks[2 * i + 1];

@@ -1,4 +1,4 @@
-/** Products of experts with sorted rows, on matrix units whose fragments are filled in registers. */
+/** Products of experts with sorted rows, where fragments are filled in registers. */
 import { invariant } from "../errors.ts";
 import { ceilDiv } from "../math.ts";
 import { tileCapacityOf } from "./expert-order.ts";

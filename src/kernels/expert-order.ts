@@ -17,7 +17,7 @@ export const expertOrderKernel = defineKernel("expert_order", {
 /** As `ORDER_HEAD` in shaders/include/expert_order.glsl. */
 const headWords = 4;
 /** The least choices of a whole tile. */
-const tileMin = 4;
+const tileMin = 2;
 
 export interface ExpertOrder {
   readonly experts: number;

@@ -130,9 +130,7 @@ export function experts(context: KernelContext, args: Experts): void {
     sharedFeedForward: shared?.down.columns ?? 0,
   });
   const choose = route(context, args, s);
-  const sorted = sharesWeights(args) ? addShared : addOneByOne;
-  const add = sortsExperts(context, weights, args) ? addSorted : sorted;
-  const addExperts = add(context, args, s);
+  const addExperts = prepare(context, args, s);
   if (shared !== undefined) shareGated(context, args, shared, s);
   // What follows writes x; all that reads its norm stands above.
   choose();
@@ -143,6 +141,13 @@ export function experts(context: KernelContext, args: Experts): void {
 /** Where the sum of the experts goes. */
 type Target = Required<Pick<ExpertDown, "y" | "accumulate">>;
 
+/** Chooses the way for the number of rows. */
+function prepare(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
+  if (sortsExperts(context, args.weights, args)) return addSorted(context, args, s);
+  const tile = sharedTile(context, args);
+  return tile === undefined ? addOneByOne(context, args, s) : addShared(context, args, s, tile);
+}
+
 /** Normalizes rows for the experts. Returns what appends the rest. */
 function addSorted(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
   const { x, norm, epsilon, weights, step, rowCapacity } = args;
@@ -152,26 +157,35 @@ function addSorted(context: KernelContext, args: Experts, s: Parts): (target: Ta
   return (target) => sortedExperts(context, { weights, ...s, x: s.prepared, ...target, ...rows });
 }
 
-/** Choices of an expert that share its weights where there are no matrix units. */
-const sharedTile = 4;
 /** Rows that do not repay the order, and what it takes to compile. */
 const fewRows = 16;
 
-/** Whether most experts are chosen by several rows. */
-function sharesWeights({ weights, rowCapacity, deterministic }: Experts): boolean {
+/**
+ * How many choices of an expert are to share its weights where there are no matrix units; undefined
+ * if most experts are chosen by too few. More would not fit into the registers of a GPU.
+ */
+function sharedTile({ capabilities }: KernelContext, args: Experts): number | undefined {
+  const { weights, rowCapacity, deterministic } = args;
   const { experts: count, used } = weights.routing;
-  return rowCapacity > fewRows && rowCapacity * used >= 2 * count && !deterministic;
+  const [tile, least] = capabilities.kind === "cpu" ? [4, 2] : [2, 8];
+  const isMany = rowCapacity > fewRows && rowCapacity * used >= least * count;
+  return isMany && !deterministic ? tile : undefined;
 }
 
 /** The same without matrix units, a few rows of an expert at a time. */
-function addShared(context: KernelContext, args: Experts, s: Parts): (target: Target) => void {
+function addShared(
+  context: KernelContext,
+  args: Experts,
+  s: Parts,
+  tile: number,
+): (target: Target) => void {
   const { weights, step, rowCapacity } = args;
   const { routing, down: gate, downBias: gateBias } = weights;
   const { experts: count, used: slots } = routing;
   const { order, gated, given } = s;
   const rows = { step, rowCapacity };
-  const sorted = { experts: count, slots, tile: sharedTile, ...rows };
-  const gateExperts = prepareExperts(context, args, s, sharedTile);
+  const sorted = { experts: count, slots, tile, ...rows };
+  const gateExperts = prepareExperts(context, args, s, tile);
   return (target) => {
     expertOrder(context, { ...sorted, choices: s.choices, order });
     const activation = gateExperts();

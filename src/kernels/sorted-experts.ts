@@ -1,6 +1,6 @@
 /**
- * The experts of many rows on matrix units: rows are sorted by expert, so that weights are read once
- * for all rows that chose them.
+ * The experts of many rows on matrix units: rows are sorted by expert, so that weights are read
+ * once for all rows that chose them.
  */
 import { invariant } from "../errors.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";

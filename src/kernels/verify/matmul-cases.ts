@@ -49,7 +49,7 @@ function tileCase(dtype: DType, tuning: TileTuning): VerifyCase {
   return {
     kernel: "matmul",
     variant: dtype,
-    name: `65 rows of 3 blocks, 33 of 40 columns, bias, switched, added, tiles of ${tuning.tileRows}`,
+    name: `65 rows of 3 blocks, 33 of 40 columns, bias, switched, added, ${tuning.tileRows} high`,
     bound: sumBound,
     run(bench) {
       const width = widthOf(dtype, 3);

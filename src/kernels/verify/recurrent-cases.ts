@@ -185,10 +185,11 @@ function deltaCase(
   variant: string,
 ): Omit<VerifyCase, "needs"> {
   const { heads, keyHeads, width, grouped } = input;
+  const shape = `${heads} heads of ${keyHeads} keys, width ${width}`;
   return {
     kernel: "gated_delta",
     variant: grouped ? `${variant} grouped` : variant,
-    name: `${heads} heads of ${keyHeads} keys, width ${width}, 3 sequences in 4 steps${isPrepared ? ", prepared" : ""}`,
+    name: `${shape}, 3 sequences in 4 steps${isPrepared ? ", prepared" : ""}`,
     bound: sumBound,
     run: (bench) => runDelta(bench, input, isPrepared, force),
   };
