@@ -75,9 +75,7 @@ export interface LoadOptions {
   readonly cacheTokens?: number | undefined;
   /** States of recurrent layers that are kept for prompts that begin alike, at most. */
   readonly checkpoints?: number | undefined;
-  /**
-   * What the cache keeps keys and values as, or each of them: "tq4", "q8_0,tq4"; "f16" by default.
-   */
+  /** What the cache keeps keys and values as: "tq4", "q8_0,tq4"; "f16" by default. */
   readonly kvType?: KvTypeName | undefined;
   /** Results do not depend on how many rows of work share a step; somewhat slower. */
   readonly deterministic?: boolean | undefined;
@@ -136,7 +134,7 @@ export function openTokenizer(
 export async function load(path?: string, options: LoadOptions = {}): Promise<LanguageModel> {
   const started = performance.now();
   const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
-  const { parallel = 8, cacheTokens, checkpoints, kvType = "f16" } = options;
+  const { parallel = 8, cacheTokens, checkpoints } = options;
   const { device, devices, deviceMemory } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
@@ -144,7 +142,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   if (checkpoints !== undefined) requireCount("checkpoints", checkpoints, 0);
   requireCount("parallel", parallel, 1);
   for (const byteSize of deviceMemory ?? []) requireCount("deviceMemory", byteSize, 1);
-  const kvTypes = cacheTypes(kvType);
+  const kvTypes = cacheTypes(options.kvType ?? "f16");
   using opened = new DisposableStack();
   const file = opened.use(await openModelFile(path));
   const describe = () => describeModel(file, { predicts: options.drafts === "mtp" });
@@ -167,8 +165,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     kvTypes,
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
-    profile: options.profile === true,
-    drafts: options.drafts,
+    ...{ profile: options.profile === true, drafts: options.drafts },
     ...(options.onPlan && { onPlan: options.onPlan }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   });
