@@ -113,7 +113,7 @@ describe.skipIf(noDriver !== undefined)("perplexity", () => {
     expect(result).toMatchObject({ tokens: 6, ctx: 8 });
     expect(result.ppl / Math.exp(mean)).toBeCloseTo(1, 3);
     expect(await answer(args.slice(0, -1))).toMatch(
-      /^perplexity [\d.]+ over 6 tokens, windows of 8\n$/,
+      /^perplexity [\d.]+ over 6 tokens, windows of 8, cache f16 with 4.10 kB a token\n$/,
     );
   });
 });
@@ -178,7 +178,7 @@ describe.skipIf(noDriver !== undefined)("bench", () => {
     const out = await answer(["bench", "-p", "4", "-n", "2", "-r", "1"]);
     const [device, model, prefill, decode] = out.split("\n");
     expect(device).toMatch(/ reads [\d.]+ GB\/s$/);
-    expect(model).toMatch(/^Spark Llama, [\d.]+ MB of weights$/);
+    expect(model).toMatch(/^Spark Llama, [\d.]+ MB of weights, cache f16 with 4.10 kB a token$/);
     expect(prefill).toMatch(/^prefill 4 tokens: [\d.]+ tok\/s$/);
     expect(decode).toMatch(/^decode at depth 0, 1 text: [\d.]+ tok\/s \(.+\), [\d.]+ ms GPU and /);
   });

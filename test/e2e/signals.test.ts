@@ -99,7 +99,9 @@ describe.skipIf(noDriver !== undefined)("elsewhere", () => {
     child.kill("SIGINT");
     const out = await new Response(child.stdout).text();
     expect(await child.exited).toBe(130);
-    expect(out).toMatch(/^(perplexity [\d.]+ over \d+ tokens, windows of 16\n)?$/);
+    expect(out).toMatch(
+      /^(perplexity [\d.]+ over \d+ tokens, windows of 16, cache f16 with [\d.]+ kB a token\n)?$/,
+    );
   });
 
   test("waiting for stdin ends at once", async () => {
