@@ -24,7 +24,8 @@ export const flashAttentionKernel = defineKernel("flash_attention", {
 
 /** Rows from which whole tiles of queries are likely to be of one sequence. */
 const rowsMin = 4 * linearRowsMax + 1;
-const headWidthMax = 256;
+/** Wider heads fail on Mesa's software driver, and no GPU has been asked yet. */
+const headWidthMax = 128;
 /** The sums of a subgroup's queries lie in registers. */
 const partWidthMax = 128;
 const subgroupsMax = 4;
