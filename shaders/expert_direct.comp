@@ -38,6 +38,7 @@ const uint FRAGMENT_COLUMNS = 16;
 const uint FRAGMENT_DEPTH = 16;
 const uint SUBGROUPS = WORKGROUP / LANES;
 #include "include/matrix_units.glsl"
+#include "include/quad_fragments.glsl"
 
 const uint TILE_ROWS = SUBGROUPS * ROW_TILES * FRAGMENT_ROWS;
 const uint PART_COLUMNS = TILE_COLUMNS;
@@ -79,40 +80,6 @@ void storeInputs(uvec4 held[CHUNKS_EACH], uint columns) {
             tiles[column * COLUMN_STRIDE + unit * UNIT_STRIDE + i % UNIT_CHUNKS] = held[n];
         }
     }
-}
-
-WeightFragment weightFragment(uvec2 above, uvec2 below) {
-    const f16vec2 a = unpackFloat2x16(above.x);
-    const f16vec2 b = unpackFloat2x16(above.y);
-    const f16vec2 c = unpackFloat2x16(below.x);
-    const f16vec2 d = unpackFloat2x16(below.y);
-    WeightFragment fragment;
-    fragment[0] = a.x;
-    fragment[1] = a.y;
-    fragment[2] = b.x;
-    fragment[3] = b.y;
-    fragment[4] = c.x;
-    fragment[5] = c.y;
-    fragment[6] = d.x;
-    fragment[7] = d.y;
-    return fragment;
-}
-
-InputFragment inputFragment(uvec2 left, uvec2 right) {
-    const f16vec2 a = unpackFloat2x16(left.x);
-    const f16vec2 b = unpackFloat2x16(left.y);
-    const f16vec2 c = unpackFloat2x16(right.x);
-    const f16vec2 d = unpackFloat2x16(right.y);
-    InputFragment fragment;
-    fragment[0] = a.x;
-    fragment[1] = a.y;
-    fragment[2] = b.x;
-    fragment[3] = b.y;
-    fragment[4] = c.x;
-    fragment[5] = c.y;
-    fragment[6] = d.x;
-    fragment[7] = d.y;
-    return fragment;
 }
 
 void main() {

@@ -34,6 +34,7 @@ const uint LANES = 32;
 const uint FRAGMENT_ROWS = 16;
 const uint FRAGMENT_DEPTH = 16;
 #include "include/matrix_units.glsl"
+#include "include/quad_fragments.glsl"
 
 const uint SUBGROUPS = WORKGROUP / LANES;
 const uint ROWS = ROW_TILES * FRAGMENT_ROWS;
@@ -52,42 +53,6 @@ shared uvec4 strips[SUBGROUPS * STRIP_CHUNKS];
 
 float columnStep(uint column) {
     return uintBitsToFloat(x.at[(capacity * width / 2 + column) / 4][(capacity * width / 2 + column) & 3]);
-}
-
-WeightFragment weightFragment(uvec2 above, uvec2 below) {
-    const f16vec2 a = unpackFloat2x16(above.x);
-    const f16vec2 b = unpackFloat2x16(above.y);
-    const f16vec2 c = unpackFloat2x16(below.x);
-    const f16vec2 d = unpackFloat2x16(below.y);
-    WeightFragment fragment;
-    fragment[0] = a.x;
-    fragment[1] = a.y;
-    fragment[2] = b.x;
-    fragment[3] = b.y;
-    fragment[4] = c.x;
-    fragment[5] = c.y;
-    fragment[6] = d.x;
-    fragment[7] = d.y;
-    return fragment;
-}
-
-InputFragment inputFragment(uvec2 left, uvec2 right) {
-    const f16vec2 a = unpackFloat2x16(left.x);
-    const f16vec2 b = unpackFloat2x16(left.y);
-    InputFragment fragment;
-    fragment[0] = a.x;
-    fragment[1] = a.y;
-    fragment[2] = b.x;
-    fragment[3] = b.y;
-    if (FRAGMENT_COLUMNS == 16) {
-        const f16vec2 c = unpackFloat2x16(right.x);
-        const f16vec2 d = unpackFloat2x16(right.y);
-        fragment[4] = c.x;
-        fragment[5] = c.y;
-        fragment[6] = d.x;
-        fragment[7] = d.y;
-    }
-    return fragment;
 }
 
 void main() {

@@ -19,6 +19,7 @@ import { productFlags } from "./product-flags.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
 import { unitValues } from "./unit-values.ts";
+import { nvidia } from "./vendors.ts";
 
 export const linearKernel = defineKernel("linear", {
   w: matrix,
@@ -252,8 +253,6 @@ function splitOf(context: KernelContext, args: Linear, rows: number, lanes: numb
 }
 
 type Patch = Pick<LinearTuning, "rows" | "columns">;
-
-const nvidia = 0x10de;
 
 /** Columns of a patch: more of them would leave no room for several rows of weights. */
 const columnsMax = 4;

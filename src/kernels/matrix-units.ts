@@ -1,6 +1,7 @@
 /** The matrix units of a device (VK_KHR_cooperative_matrix), as far as products use them. */
 import type { DType } from "../tensor/dtype.ts";
 import type { Capabilities } from "../vulkan/capabilities.ts";
+import { nvidia } from "./vendors.ts";
 
 export interface MatrixUnits {
   /** Of a fragment: rows and columns of results, and the depth of the sum. */
@@ -46,8 +47,6 @@ export function matrixUnitsOf(capabilities: Capabilities): MatrixUnits | undefin
 export function suitsMatrixUnits(dtype: DType, width: number): boolean {
   return dtype !== "F32" && width % depthMax === 0;
 }
-
-const nvidia = 0x10de;
 
 /** Whether a subgroup's registers have room for 16 fragments of sums; on AMD they would spill. */
 export function holdsManySums({ vendorId }: Capabilities): boolean {
