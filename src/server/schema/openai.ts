@@ -156,24 +156,27 @@ export type ChatCompletionBody = v.InferOutput<typeof chatCompletionBody>;
 
 const ids = v.array(whole(0));
 
+/** One text or several, as strings or as token ids; one becomes a list of it. */
+const textsOrIds = v.union(
+  [
+    v.pipe(
+      text,
+      v.transform((one) => [one]),
+    ),
+    v.pipe(
+      ids,
+      v.nonEmpty(),
+      v.transform((one) => [one]),
+    ),
+    v.array(v.union([text, ids])),
+  ],
+  "must be a string, a list of token ids, or a list of these",
+);
+
 export const completionBody = v.looseObject({
   model: maybe(text),
   prompt: v.pipe(
-    v.union(
-      [
-        v.pipe(
-          text,
-          v.transform((one) => [one]),
-        ),
-        v.pipe(
-          ids,
-          v.nonEmpty(),
-          v.transform((one) => [one]),
-        ),
-        v.array(v.union([text, ids])),
-      ],
-      "must be a string, a list of token ids, or a list of these",
-    ),
+    textsOrIds,
     v.nonEmpty("must not be empty"),
     v.maxLength(64, "must be at most 64 prompts"),
   ),
@@ -199,21 +202,7 @@ export const embeddingInputsMax = 2048;
 export const embeddingBody = v.looseObject({
   model: maybe(text),
   input: v.pipe(
-    v.union(
-      [
-        v.pipe(
-          text,
-          v.transform((one) => [one]),
-        ),
-        v.pipe(
-          ids,
-          v.nonEmpty(),
-          v.transform((one) => [one]),
-        ),
-        v.array(v.union([text, ids])),
-      ],
-      "must be a string, a list of token ids, or a list of these",
-    ),
+    textsOrIds,
     v.nonEmpty("must not be empty"),
     v.maxLength(embeddingInputsMax, `must be at most ${embeddingInputsMax} texts`),
   ),
