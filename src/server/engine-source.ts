@@ -2,7 +2,12 @@
 import { isDeadEnd, masked, type TokenMask } from "../chat/shape/token-mask.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { FinishReason } from "../engine/generation.ts";
-import { HostSampler, topCandidates, type Sampler } from "../engine/sampler.ts";
+import {
+  HostSampler,
+  topCandidates,
+  type DeviceSampling,
+  type Sampler,
+} from "../engine/sampler.ts";
 import type {
   EmbeddingRequest,
   MadeToken,
@@ -54,6 +59,8 @@ export class EngineSource implements TokenSource {
 
 /** A sampler under a mask that remembers how likely its choices were. */
 class ScoringSampler implements Sampler {
+  /** The device neither scores nor masks. */
+  readonly onDevice: DeviceSampling | undefined;
   readonly #inner: HostSampler;
   readonly #mask: TokenMask | undefined;
   readonly #topCount: number | undefined;
@@ -64,6 +71,8 @@ class ScoringSampler implements Sampler {
     this.#inner = new HostSampler(sampling);
     this.#mask = mask;
     this.#topCount = logprobs;
+    const isPlain = mask === undefined && logprobs === undefined;
+    this.onDevice = isPlain ? this.#inner.onDevice : undefined;
   }
 
   prime(prompt: readonly number[]): void {
