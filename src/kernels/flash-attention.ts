@@ -1,6 +1,6 @@
 /** Attention of many query rows on matrix units. */
 import { invariant } from "../errors.ts";
-import { ceilDiv } from "../math.ts";
+import { ceilDiv, product } from "../math.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import type { Attention } from "./attention.ts";
 import { linearRowsMax } from "./activations.ts";
@@ -24,8 +24,9 @@ export const flashAttentionKernel = defineKernel("flash_attention", {
 
 /** Rows from which whole tiles of queries are likely to be of one sequence. */
 const rowsMin = 4 * linearRowsMax + 1;
-/** Wider heads fail on Mesa's software driver, and no GPU has been asked yet. */
-const headWidthMax = 128;
+const headWidthMax = 256;
+/** Each goes through the whole cache alone: fewer of them would leave most of a GPU idle. */
+const workgroupsMin = 128;
 /** The sums of a subgroup's queries lie in registers. */
 const partWidthMax = 128;
 const subgroupsMax = 4;
@@ -36,7 +37,9 @@ export function suitsFlash(context: KernelContext, args: Attention): boolean {
   const { capabilities } = context;
   if (rowCapacity < rowsMin || deterministic || capabilities.kind === "cpu") return false;
   const units = matrixUnitsOf(capabilities);
-  return units !== undefined && subgroupCount(context, units, args) > 0;
+  const subgroups = subgroupCount(context, units, args);
+  if (units === undefined || subgroups === 0) return false;
+  return product(workgroupsOf(args, units, defaultTuning(context, args))) >= workgroupsMin;
 }
 
 export interface FlashTuning {
@@ -52,7 +55,7 @@ export function flashAttention(
   args: Attention,
   tuning: FlashTuning = defaultTuning(context, args),
 ): void {
-  const { query, keyCache, valueCache, result, step, rowCapacity, heads, kvHeads } = args;
+  const { query, keyCache, valueCache, result, step, heads, kvHeads } = args;
   const { headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
   const { kvTypes = halfTypes } = args;
   const { subgroups, parts } = tuning;
@@ -89,9 +92,18 @@ export function flashAttention(
       cap: cap ?? 0,
       ...(sinks && { sinks: sinks.data }),
     },
-    groups: [kvHeads, ceilDiv(rowCapacity, Math.floor((subgroups * units.rows) / group)), parts],
+    groups: workgroupsOf(args, units, tuning),
     label: "attention",
   });
+}
+
+function workgroupsOf(
+  { rowCapacity, heads, kvHeads }: Attention,
+  units: MatrixUnits,
+  { subgroups, parts }: FlashTuning,
+): readonly [number, number, number] {
+  const rows = Math.floor((subgroups * units.rows) / (heads / kvHeads));
+  return [kvHeads, ceilDiv(rowCapacity, rows), parts];
 }
 
 function defaultTuning(context: KernelContext, args: Attention): FlashTuning {

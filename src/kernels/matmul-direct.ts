@@ -56,19 +56,24 @@ export function matmulDirect(
   });
 }
 
-/** Subgroups that keep a large GPU busy, by the tiles of rows that each takes. */
-const subgroupsWanted = { 1: 3000, 2: 1500, 4: 750 } as const;
+/** Subgroups that keep a large GPU busy, by the columns that each takes. */
+const subgroupsWanted = { 8: 2000, 16: 1500, 32: 750 } as const;
 const subgroupsMax = 16;
+/** Of W: where each subgroup has more to do, twice as many of them are better. */
+const longRow = 8192;
+/** Rows of W of which each subgroup takes more at once; not the head's, which are many anyway. */
+const manyRows = { least: 8192, most: 32_768 } as const;
 
 /** Few columns leave registers for few rows only; many repay the reading of their activations. */
 function defaultTuning({ w, rowCapacity }: HalvesProduct): DirectTuning {
   const columns = rowCapacity <= 8 ? 8 : rowCapacity <= 16 ? 16 : 32;
-  const rowTiles = columns === 8 ? 1 : columns === 16 ? 2 : 4;
+  const isTall = w.rows >= manyRows.least && w.rows < manyRows.most;
+  const rowTiles = columns === 32 ? 4 : columns === 16 || isTall ? 2 : 1;
   const workgroups = ceilDiv(w.rows, rowTiles * 16) * ceilDiv(rowCapacity, columns);
+  const wanted = subgroupsWanted[columns] * (columns === 8 && w.columns >= longRow ? 2 : 1);
   // Each has something to do.
   const most = Math.min(subgroupsMax / Math.max(1, rowTiles / 2), w.columns / (sharing * 64));
   let subgroups = 4;
-  while (subgroups * 2 <= most && workgroups * subgroups < subgroupsWanted[rowTiles])
-    subgroups *= 2;
+  while (subgroups * 2 <= most && workgroups * subgroups < wanted) subgroups *= 2;
   return { rowTiles, columns, subgroups };
 }

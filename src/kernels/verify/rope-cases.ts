@@ -136,8 +136,9 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
     .filter((_, i) => i % stride < headWidth);
   const values = normed(value, new Float32Array(valueWidth).fill(1));
   return Math.max(
-    // Queries are floats and must be far closer than the halves in the cache.
-    relativeError(read, queries) * 500,
+    // Queries are floats and must be far closer than the halves in the cache: but for the root and
+    // the logarithm, which drivers may round (2.2e-6 on an H200).
+    relativeError(read, queries) * 300,
     cacheError(keyCache, kvTypes.key, headWidth, rotate(normed(key, keyNorm), kvHeads)),
     cacheError(valueCache, kvTypes.value, valueWidth, Array.from(values)),
   );
