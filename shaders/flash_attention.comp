@@ -3,6 +3,7 @@
 // GROUP query heads that share a key/value head, so that keys and values are read once for them; each of
 // its subgroups holds FRAGMENT_ROWS of these queries and their sums. Tiles of keys before all windows or
 // behind all positions are skipped. Rows of several sequences in a tile are served one after the other.
+// Where there are few tiles, SPLITS workgroups share the keys of each; the last to finish merges.
 //
 // Operands are halves (queries, the cache as it is or decoded, weights between 0 and 1), scores and sums
 // floats. Score caps, sinks and gates are those of attention.comp. Scrambled queries come so; results of
@@ -31,10 +32,16 @@ layout(constant_id = 8) const uint FRAGMENT_COLUMNS = 16;
 layout(constant_id = 9) const uint FRAGMENT_DEPTH = 16;
 // Workgroups that share the width of a value, for sums that would fill the registers.
 layout(constant_id = 10) const uint PARTS = 1;
-layout(constant_id = 11) const uint KEY_TYPE = F16;
-layout(constant_id = 12) const uint VALUE_TYPE = F16;
+// Those that share the keys of a tile.
+layout(constant_id = 11) const uint SPLITS = 1;
+layout(constant_id = 12) const uint KEY_TYPE = F16;
+layout(constant_id = 13) const uint VALUE_TYPE = F16;
 #include "include/soft_cap.glsl"
 #include "include/cache_codes.glsl"
+
+layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer PartFloats { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
     Float4s query;      // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
@@ -43,6 +50,8 @@ layout(push_constant, std430) uniform Parameters {
     FloatsOut result;   // [rows, heads, HEAD_WIDTH]
     Step step_;
     Floats sinks;       // [heads], with SINKS
+    Parts shares;       // [tiles, SPLITS, QUERIES, SHARE]: weighted sums, then (maximum, total), with SPLITS
+    Counters counters;  // [tiles], zero between dispatches, with SPLITS
     uint kvHeads;
     uint window;        // keys that a query sees, itself included
     float scale;
@@ -68,6 +77,7 @@ const uint SIDE_KEYS = KEYS / SIDES;
 const uint PART_WIDTH = HEAD_WIDTH / PARTS;
 const uint ACROSS = PART_WIDTH / FRAGMENT_COLUMNS;
 const uint PATCH = FRAGMENT_ROWS * (KEYS > FRAGMENT_COLUMNS ? KEYS : FRAGMENT_COLUMNS);
+const uint SHARE = PART_WIDTH / 4 + 1;  // in quads
 const int BY_ROWS = gl_CooperativeMatrixLayoutRowMajor;
 const int BY_COLUMNS = gl_CooperativeMatrixLayoutColumnMajor;
 
@@ -80,6 +90,7 @@ shared uvec4 tile[KEYS * STRIDE];
 shared uvec4 weights[QUERIES * WEIGHT_STRIDE];
 // Of each subgroup: scores, or whatever else goes from fragments to invocations, column by column.
 shared float patches[SUBGROUPS * PATCH];
+shared uint arrival;
 
 // Orders what the invocations of a subgroup wrote to shared memory before what they read.
 void subgroupOrder() {
@@ -216,21 +227,77 @@ void addValues(uint firstQuery, inout FragmentSum sums[ACROSS]) {
     }
 }
 
-void storeResults(uint kvHead, uint firstRow, uint endRow, uint firstQuery, uint patch_, FragmentSum sums[ACROSS]) {
+// `column`: of this workgroup's part of a value. Queries without a row have no result.
+void storeResult(uint kvHead, uint firstRow, uint endRow, uint index, uint column, float value) {
+    if (index >= TILE_TOKENS * GROUP || firstRow + index / GROUP >= endRow) return;
+    const uint head = headOf(kvHead, firstRow, index);
+    const uint at = gl_WorkGroupID.z * PART_WIDTH + column;
+    if (GATED && !isScrambled(VALUE_TYPE)) {
+        value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + at]);
+    }
+    result.at[head * HEAD_WIDTH + at] = value;
+}
+
+// Results, or with SPLITS what this workgroup has of them.
+void storeSums(uint kvHead, uint firstRow, uint endRow, uint firstShare, uint firstQuery, uint patch_,
+               FragmentSum sums[ACROSS]) {
     [[unroll]] for (uint j = 0; j < ACROSS; j++) {
         subgroupOrder();
         coopMatStore(sums[j], patches, patch_, FRAGMENT_COLUMNS, BY_ROWS);
         subgroupOrder();
         [[dont_unroll]] for (uint e = gl_SubgroupInvocationID; e < FRAGMENT_ROWS * FRAGMENT_COLUMNS; e += LANES) {
             const uint index = firstQuery + e / FRAGMENT_COLUMNS;
-            if (index >= TILE_TOKENS * GROUP || firstRow + index / GROUP >= endRow) continue;
-            const uint head = headOf(kvHead, firstRow, index);
-            const uint column = gl_WorkGroupID.z * PART_WIDTH + j * FRAGMENT_COLUMNS + e % FRAGMENT_COLUMNS;
-            float value = patches[patch_ + e];
-            if (GATED && !isScrambled(VALUE_TYPE)) {
-                value /= 1.0 + exp(-Floats(query).at[(2 * head + 1) * HEAD_WIDTH + column]);
-            }
-            result.at[head * HEAD_WIDTH + column] = value;
+            const uint column = j * FRAGMENT_COLUMNS + e % FRAGMENT_COLUMNS;
+            const float value = patches[patch_ + e];
+            if (SPLITS == 1) storeResult(kvHead, firstRow, endRow, index, column, value);
+            else PartFloats(shares).at[(firstShare + index) * SHARE * 4 + column] = value;
+        }
+    }
+}
+
+// Whether this workgroup is the last of those that share the keys of a tile.
+bool arriveLast(uint counter) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == 0) arrival = atomicAdd(counters.at[counter], 1);
+    barrier();
+    if (arrival + 1 < SPLITS) return false;
+    memoryBarrierBuffer();
+    if (gl_LocalInvocationIndex == 0) counters.at[counter] = 0;
+    return true;
+}
+
+// What a query's sums are to be multiplied with where all of its keys have been seen.
+float shareOf(uint kvHead, uint index, Seen seen) {
+    if (!SINKS) return 1 / seen.total;
+    // The sums are relative to the best score; a larger sink shrinks them to nothing.
+    const float sink = sinks.at[kvHead * GROUP + index % GROUP];
+    const float share = exp(min(seen.best - sink, 0));
+    return share / (seen.total * share + exp(min(sink - seen.best, 0)));
+}
+
+// The results of a tile from what its workgroups have of them.
+void mergeShares(uint kvHead, uint firstRow, uint endRow, uint firstShare) {
+    [[dont_unroll]] for (uint i = gl_LocalInvocationIndex; i < QUERIES * (PART_WIDTH / 4); i += WORKGROUP) {
+        const uint index = i / (PART_WIDTH / 4);
+        vec4 quads[SPLITS];
+        vec2 found[SPLITS];
+        Seen all = Seen(LOWEST, 0);
+        [[unroll]] for (uint s = 0; s < SPLITS; s++) {
+            const uint at = (firstShare + s * QUERIES + index) * SHARE;
+            quads[s] = shares.at[at + i % (PART_WIDTH / 4)];
+            found[s] = shares.at[at + SHARE - 1].xy;
+            all.best = max(all.best, found[s].x);
+        }
+        vec4 sum = vec4(0);
+        [[unroll]] for (uint s = 0; s < SPLITS; s++) {
+            const float shrink = exp(found[s].x - all.best);
+            all.total += shrink * found[s].y;
+            sum += shrink * quads[s];
+        }
+        sum *= shareOf(kvHead, index, all);
+        [[unroll]] for (uint c = 0; c < 4; c++) {
+            storeResult(kvHead, firstRow, endRow, index, i % (PART_WIDTH / 4) * 4 + c, sum[c]);
         }
     }
 }
@@ -238,7 +305,9 @@ void storeResults(uint kvHead, uint firstRow, uint endRow, uint firstQuery, uint
 void main() {
     const uint kvHead = gl_WorkGroupID.x;
     // Later rows see more keys: they begin first.
-    const uint firstRow = (gl_NumWorkGroups.y - 1 - gl_WorkGroupID.y) * TILE_TOKENS;
+    const uint tiles = gl_NumWorkGroups.y / SPLITS;
+    const uint firstRow = (tiles - 1 - gl_WorkGroupID.y / SPLITS) * TILE_TOKENS;
+    const uint split_ = gl_WorkGroupID.y % SPLITS;
     if (firstRow >= step_.rowCount) return;
     const uint endRow = min(firstRow + TILE_TOKENS, step_.rowCount);
     const uint firstQuery = gl_SubgroupID * FRAGMENT_ROWS;
@@ -261,7 +330,7 @@ void main() {
         const uint rowEnd = stepPosition(step_, row) + 1;
         const uint end = stepPosition(step_, last) + 1;
         const uint start = rowEnd > window ? rowEnd - window : 0;
-        for (uint block = start / KEYS; block * KEYS < end; block++) {
+        for (uint block = start / KEYS + split_; block * KEYS < end; block += SPLITS) {
             const uint first = block * KEYS;
             const uint place = stepBlock(step_, sequence, block);
             barrier();
@@ -280,13 +349,17 @@ void main() {
         }
         row = last + 1;
     }
-    float share = 1;
-    if (SINKS) {
-        // The sums are relative to the best score; a larger sink shrinks them to nothing.
-        const float sink = sinks.at[kvHead * GROUP + ownIndex % GROUP];
-        share = exp(min(seen.best - sink, 0));
-        seen.total = seen.total * share + exp(min(sink - seen.best, 0));
+    if (SPLITS == 1) {
+        scaleSums(shareOf(kvHead, ownIndex, seen), patch_, sums);
+        storeSums(kvHead, firstRow, endRow, 0, firstQuery, patch_, sums);
+        return;
     }
-    scaleSums(share / seen.total, patch_, sums);
-    storeResults(kvHead, firstRow, endRow, firstQuery, patch_, sums);
+    const uint counter = (kvHead * tiles + gl_WorkGroupID.y / SPLITS) * PARTS + gl_WorkGroupID.z;
+    const uint firstShare = counter * SPLITS * QUERIES;
+    const uint ownShare = firstShare + split_ * QUERIES;
+    storeSums(kvHead, firstRow, endRow, ownShare, firstQuery, patch_, sums);
+    if (gl_SubgroupInvocationID < FRAGMENT_ROWS) {
+        shares.at[(ownShare + ownIndex + 1) * SHARE - 1] = vec4(seen.best, seen.total, 0, 0);
+    }
+    if (arriveLast(counter)) mergeShares(kvHead, firstRow, endRow, firstShare);
 }

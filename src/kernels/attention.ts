@@ -127,6 +127,12 @@ function counterBytes(heads: number): number {
   return rowsMax * heads * 4;
 }
 
+/** The end of `parts`, zero between dispatches. */
+export function countersIn(parts: BufferSlice, heads: number): BufferSlice {
+  const bytes = counterBytes(heads);
+  return subslice(parts, parts.byteSize - bytes, bytes);
+}
+
 export function attention(context: KernelContext, args: Attention): void {
   const { heads, headWidth, valueWidth = headWidth, reader: w, rowCapacity, deterministic } = args;
   const kind = activationKind(context, { w, rowCapacity, deterministic });
@@ -135,7 +141,9 @@ export function attention(context: KernelContext, args: Attention): void {
   const width = heads * valueWidth;
   if (kind === "tile") {
     const floats = subslice(workspace, 0, rowCapacity * width * 4);
-    if (suitsFlash(context, args)) flashAttention(context, { ...args, result: floats });
+    const rest = subslice(workspace, floats.byteSize, workspace.byteSize - floats.byteSize);
+    const flash = { ...args, result: floats, workspace: rest };
+    if (suitsFlash(context, args)) flashAttention(context, flash);
     else attend(context, { ...args, result: floats }, false);
     halveInTiles(context, { x: floats, y: result, width, step, rowCapacity });
     return;
@@ -212,7 +220,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       ...(rope && ropeParameters(rope)),
       ...(splits > 1 && {
         parts: subslice(parts, 0, partBytes),
-        counters: subslice(parts, parts.byteSize - counters, counters),
+        counters: countersIn(parts, heads),
       }),
     },
     groups: [heads / group, rowCapacity, splits],

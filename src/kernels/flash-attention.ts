@@ -1,10 +1,11 @@
 /** Attention of many query rows on matrix units. */
 import { invariant } from "../errors.ts";
-import { ceilDiv, product } from "../math.ts";
+import { ceilDiv } from "../math.ts";
+import { subslice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import type { Attention } from "./attention.ts";
+import { countersIn, type Attention } from "./attention.ts";
 import { linearRowsMax } from "./activations.ts";
-import { defineKernel, launch, reads, writes, type KernelContext } from "./kernel.ts";
+import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { halfTypes, kvConstants } from "./kv-type.ts";
 import { holdsManySums, matrixUnitsOf, type MatrixUnits } from "./matrix-units.ts";
 import { blockTokens } from "./step.ts";
@@ -16,6 +17,8 @@ export const flashAttentionKernel = defineKernel("flash_attention", {
   result: writes,
   step: reads,
   sinks: reads,
+  shares: updates,
+  counters: updates,
   kvHeads: u32,
   window: u32,
   scale: f32,
@@ -25,8 +28,9 @@ export const flashAttentionKernel = defineKernel("flash_attention", {
 /** Rows from which whole tiles of queries are likely to be of one sequence. */
 const rowsMin = 4 * linearRowsMax + 1;
 const headWidthMax = 256;
-/** Each goes through the whole cache alone: fewer of them would leave most of a GPU idle. */
-const workgroupsMin = 128;
+/** They keep a large GPU busy; where tiles are fewer, workgroups share their keys. */
+const workgroupsWanted = 128;
+const splitsMax = 8;
 /** The sums of a subgroup's queries lie in registers. */
 const partWidthMax = 128;
 const subgroupsMax = 4;
@@ -37,9 +41,7 @@ export function suitsFlash(context: KernelContext, args: Attention): boolean {
   const { capabilities } = context;
   if (rowCapacity < rowsMin || deterministic || capabilities.kind === "cpu") return false;
   const units = matrixUnitsOf(capabilities);
-  const subgroups = subgroupCount(context, units, args);
-  if (units === undefined || subgroups === 0) return false;
-  return product(workgroupsOf(args, units, defaultTuning(context, args))) >= workgroupsMin;
+  return units !== undefined && subgroupCount(context, units, args) > 0;
 }
 
 export interface FlashTuning {
@@ -47,6 +49,8 @@ export interface FlashTuning {
   readonly subgroups: number;
   /** Workgroups that share the width of a value. */
   readonly parts: number;
+  /** Workgroups that share the keys of a tile. */
+  readonly splits: number;
 }
 
 /** Results of scrambled values stay scrambled, and without their gates: see `unscramble`. */
@@ -55,14 +59,17 @@ export function flashAttention(
   args: Attention,
   tuning: FlashTuning = defaultTuning(context, args),
 ): void {
-  const { query, keyCache, valueCache, result, step, heads, kvHeads } = args;
+  const { query, keyCache, valueCache, result, workspace, parts: counters, step } = args;
+  const { heads, kvHeads } = args;
   const { headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
   const { kvTypes = halfTypes } = args;
-  const { subgroups, parts } = tuning;
+  const { subgroups, parts, splits } = tuning;
   const units = matrixUnitsOf(context.capabilities);
   const group = heads / kvHeads;
   invariant(units !== undefined && subgroups > 0, `attention: ${headWidth} on matrix units`);
   invariant(sinks === undefined || sinks.length === heads, `attention: ${sinks?.name}`);
+  const shareBytes = shareBytesOf(args, units, tuning);
+  invariant(splits === 1 || shareBytes <= workspace.byteSize, `attention: ${splits} splits`);
   launch(context, flashAttentionKernel, {
     shader: "flash_attention",
     constants: [
@@ -77,6 +84,7 @@ export function flashAttention(
       units.columns,
       units.depth,
       parts,
+      splits,
       ...kvConstants(kvTypes),
     ],
     subgroupSize: units.subgroupSize,
@@ -91,26 +99,47 @@ export function flashAttention(
       scale,
       cap: cap ?? 0,
       ...(sinks && { sinks: sinks.data }),
+      ...(splits > 1 && {
+        shares: subslice(workspace, 0, shareBytes),
+        counters: countersIn(counters, heads),
+      }),
     },
-    groups: workgroupsOf(args, units, tuning),
+    groups: [kvHeads, tileCount(args, units, tuning) * splits, parts],
     label: "attention",
   });
 }
 
-function workgroupsOf(
+function tileCount(
   { rowCapacity, heads, kvHeads }: Attention,
   units: MatrixUnits,
-  { subgroups, parts }: FlashTuning,
-): readonly [number, number, number] {
-  const rows = Math.floor((subgroups * units.rows) / (heads / kvHeads));
-  return [kvHeads, ceilDiv(rowCapacity, rows), parts];
+  { subgroups }: Pick<FlashTuning, "subgroups">,
+): number {
+  return ceilDiv(rowCapacity, Math.floor((subgroups * units.rows) / (heads / kvHeads)));
+}
+
+/** Weighted sums, maxima and totals of all workgroups, padded. */
+function shareBytesOf(args: Attention, units: MatrixUnits, tuning: FlashTuning): number {
+  const { subgroups, parts, splits } = tuning;
+  const queries = tileCount(args, units, tuning) * subgroups * units.rows;
+  return args.kvHeads * queries * parts * splits * (args.headWidth / parts + 4) * 4;
 }
 
 function defaultTuning(context: KernelContext, args: Attention): FlashTuning {
   const units = matrixUnitsOf(context.capabilities);
   const subgroups = subgroupCount(context, units, args);
   const isWhole = args.headWidth <= partWidthMax || holdsManySums(context.capabilities);
-  return { subgroups, parts: isWhole ? 1 : 2 };
+  const layout = { subgroups, parts: isWhole ? 1 : 2 };
+  if (units === undefined) return { ...layout, splits: 1 };
+  const workgroups = args.kvHeads * tileCount(args, units, layout) * layout.parts;
+  let splits = 1;
+  while (
+    splits < splitsMax &&
+    workgroups * splits < workgroupsWanted &&
+    shareBytesOf(args, units, { ...layout, splits: 2 * splits }) <= args.workspace.byteSize
+  ) {
+    splits *= 2;
+  }
+  return { ...layout, splits };
 }
 
 /** Subgroups that have room and hold all heads of a row; 0 if there is no such number. */

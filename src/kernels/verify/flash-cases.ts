@@ -19,6 +19,7 @@ interface FlashInput {
   readonly chunk: readonly [first: number, last: number];
   readonly subgroups: number;
   readonly parts?: number;
+  readonly splits?: number;
   readonly window?: number;
   /** Keys before this one score far lower than those after it. */
   readonly lateMaximum?: number;
@@ -34,6 +35,12 @@ const inputs: readonly FlashInput[] = [
   { headWidth: 128, group: 4, chunk: [31, 40], subgroups: 1, parts: 2, window: 9, sinks: true },
   { headWidth: 64, group: 8, chunk: [90, 98], subgroups: 4, window: 33, gated: true, cap: 3 },
   { headWidth: 64, group: 2, chunk: [20, 56], subgroups: 2, kv: "q8_0" },
+  { headWidth: 128, group: 4, chunk: [90, 98], subgroups: 2, splits: 2, sinks: true },
+  { headWidth: 64, group: 8, chunk: [100, 140], subgroups: 1, splits: 8, window: 50, cap: 3 },
+  {
+    ...{ headWidth: 80, group: 1, chunk: [3, 40], subgroups: 4, splits: 4, lateMaximum: 30 },
+    gated: true,
+  },
   { headWidth: 80, group: 3, chunk: [60, 70], subgroups: 2, lateMaximum: 50, kv: "tq4" },
   {
     ...{ headWidth: 128, group: 4, chunk: [31, 40], subgroups: 1, parts: 2, window: 9 },
@@ -74,7 +81,8 @@ function dataOf(input: FlashInput) {
 }
 
 function run(bench: Workbench, input: FlashInput): number {
-  const { headWidth, group, chunk, subgroups, parts = 1, cap, gated = false } = input;
+  const { headWidth, group, chunk, subgroups, cap, gated = false } = input;
+  const { parts = 1, splits = 1 } = input;
   const { window = chunk[1] + 1 } = input;
   const data = dataOf(input);
   const { ownBlocks, places, capacity, keys, values, query, sinks } = data;
@@ -99,7 +107,7 @@ function run(bench: Workbench, input: FlashInput): number {
         kvTypes,
         result,
         reader,
-        workspace: result,
+        workspace: bench.floats(capacity * heads * splits * (headWidth + 8) * 8),
         parts: bench.upload(new Uint8Array(attentionPartBytes([shape]))),
         step,
         rowCapacity: capacity,
@@ -110,7 +118,7 @@ function run(bench: Workbench, input: FlashInput): number {
         gated,
         ...(input.sinks === true && { sinks: bench.vector("sinks", sinks) }),
       },
-      { subgroups, parts },
+      { subgroups, parts, splits },
     );
     if (!isScrambled(kvTypes.value)) return;
     const gates = gated ? queries : undefined;
