@@ -1,11 +1,9 @@
-// Rows of activations to halves, RMS-normalized first with NORM, or a gated activation with GATED: what matrix
-// units read. Each row lies in
-// the first half of the room of its floats and may be converted where it is: `width` halves, those of a
-// quad in the order 0 2 1 3, then the row's step. Steps are powers of two such that the largest value
-// comes to between 4096 and 8192: nothing overflows, and what is 2^26 times smaller is still exact.
-// With TILED they lie elsewhere, eight columns of all rows after another, [width / 8, rows, 8], and then the
-// steps: matmul_direct.comp reads them so. One workgroup a row; a row of the step may be
-// several of them.
+// Rows of activations to halves, RMS-normalized first with NORM, or a gated activation with GATED: what
+// matrix units read. Each row lies in the first half of the room of its floats and may be converted where
+// it is: `width` halves, those of a quad in the order 0 2 1 3, then the row's step. Steps are powers of two
+// such that the largest value comes to between 4096 and 8192: nothing overflows, and what is 2^26 times
+// smaller is still exact. With TILED they lie elsewhere, in tiles (include/tiles.glsl). One workgroup a row;
+// a row of the step may be several of them.
 // @variant REDUCTION: subgroup shared
 #version 460
 #include "include/memory.glsl"
@@ -20,6 +18,7 @@ layout(constant_id = 4) const bool GATED = false;
 layout(constant_id = 5) const uint ACTIVATION = 0;
 #include "include/reduce.glsl"
 #include "include/gate.glsl"
+#include "include/tiles.glsl"
 
 layout(push_constant, std430) uniform Parameters {
     Float4s x;       // [rows, width], or gates with GATED
@@ -68,8 +67,8 @@ void main() {
         const uint quad = first + gl_LocalInvocationID.x;
         const vec4 v = quad < width / 4 ? valueOf(row, quad, scale) * inverse : vec4(0);
         barrier();
-        const uint at = TILED ? ((quad / 2) * capacity + row) * 2 + (quad & 1) : row * (width / 2) + quad;
-        if (quad < width / 4) y.at[at] = uvec2(packHalf2x16(v.xz), packHalf2x16(v.yw));
+        const uint at = TILED ? tiledQuad(row, quad, capacity) : row * (width / 2) + quad;
+        if (quad < width / 4) y.at[at] = halfQuad(v);
     }
     if (gl_LocalInvocationID.x == 0) {
         const uint at = TILED ? capacity * (width / 4) + row / 2 : row * (width / 2) + width / 4;

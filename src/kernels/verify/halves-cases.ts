@@ -2,8 +2,6 @@
 import { invariant } from "../../errors.ts";
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
-import { halfToFloat } from "../../tensor/half.ts";
-import type { BufferSlice } from "../../vulkan/buffer.ts";
 import { halve } from "../halve.ts";
 import type { KernelContext } from "../kernel.ts";
 import { matmulDirect, type DirectTuning } from "../matmul-direct.ts";
@@ -13,10 +11,10 @@ import { matmulWide, type WideTuning } from "../matmul-wide.ts";
 import { matrixUnitsOf, type MatrixUnits } from "../matrix-units.ts";
 import { unitValues } from "../unit-values.ts";
 import { reductions, relativeError, type VerifyCase } from "./case.ts";
+import { readHalves } from "./halves.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { gluReference, matmulReference, rmsNormReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
-import type { Workbench } from "./workbench.ts";
 
 const epsilon = 1e-5;
 
@@ -25,31 +23,6 @@ const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
 
 /** The same, relative to products of uniform values of which two thirds are about zero. */
 const gatedBound = 2 ** -11 * Math.sqrt(27) * 1.01;
-
-/** The values that halves stand for, in rows or in tiles of `capacity` rows. */
-function readHalves(
-  bench: Workbench,
-  y: BufferSlice,
-  { rows, width, capacity, tiled = false }: HalvesShape,
-): Float32Array {
-  const floats = bench.read(y, capacity * width);
-  const halves = new Uint16Array(floats.buffer);
-  return Float32Array.from({ length: rows * width }, (_, i) => {
-    const [row, column] = [Math.floor(i / width), i % width];
-    // Those of a quad lie in the order 0 2 1 3.
-    const at = [column, column + 1, column - 1, column][column % 4] ?? 0;
-    const tiledAt = (Math.floor(at / 8) * capacity + row) * 8 + (at % 8);
-    const step = floats[tiled ? (capacity * width) / 2 + row : row * width + width / 2];
-    return halfToFloat(halves[tiled ? tiledAt : 2 * row * width + at] ?? 0) * (step ?? Number.NaN);
-  });
-}
-
-interface HalvesShape {
-  readonly rows: number;
-  readonly width: number;
-  readonly capacity: number;
-  readonly tiled?: boolean;
-}
 
 interface HalveInput {
   readonly variant: string;
