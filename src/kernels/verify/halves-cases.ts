@@ -2,6 +2,7 @@
 import { invariant } from "../../errors.ts";
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
+import type { GateFunction } from "../gate.ts";
 import { halve } from "../halve.ts";
 import type { KernelContext } from "../kernel.ts";
 import { matmulDirect, type DirectTuning } from "../matmul-direct.ts";
@@ -221,6 +222,87 @@ function productCase(dtype: DType, input: ProductInput): VerifyCase {
   };
 }
 
+interface GatedInput extends DirectTuning {
+  readonly rows: number;
+  readonly count: number;
+  readonly capacity: number;
+  readonly gate: GateFunction;
+  /** Of x. */
+  readonly magnitude: number;
+}
+
+const gatedInputs: readonly GatedInput[] = [
+  {
+    ...{ rows: 24, count: 3, capacity: 4, gate: "silu", magnitude: 0.25 },
+    ...{ rowTiles: 1, columns: 8, subgroups: 4 },
+  },
+  {
+    ...{ rows: 40, count: 5, capacity: 8, gate: "gelu", magnitude: 0.25 },
+    ...{ rowTiles: 2, columns: 8, subgroups: 2 },
+  },
+  {
+    ...{ rows: 24, count: 17, capacity: 32, gate: "clamped", magnitude: 0.25 },
+    ...{ rowTiles: 1, columns: 16, subgroups: 4 },
+  },
+  {
+    ...{ rows: 72, count: 33, capacity: 64, gate: "silu", magnitude: 0.25 },
+    ...{ rowTiles: 2, columns: 32, subgroups: 8 },
+  },
+];
+
+/** Results of which some exceed the largest that can be written. */
+const largeInput: GatedInput = {
+  ...{ rows: 24, count: 7, capacity: 7, gate: "silu", magnitude: 128 },
+  ...{ rowTiles: 1, columns: 8, subgroups: 2 },
+};
+
+/** The largest half, with a step of 16. */
+const gatedMax = 16 * 65504;
+
+function gatedCase(dtype: DType, input: GatedInput): VerifyCase {
+  const { rows, count, capacity, gate, magnitude, ...tuning } = input;
+  const blockValues = Math.max(blockFormats[dtype].blockValues, 16);
+  const width = Math.ceil((20 * unitValues(dtype)) / blockValues) * blockValues;
+  return {
+    kernel: "matmul_direct",
+    variant: `${dtype} gated`,
+    name: [
+      `${rows} rows, ${count} of ${capacity} columns`,
+      `${gate}, x of ${magnitude}, width ${width}`,
+    ].join(", "),
+    // Of products of weights and activations in halves, of which a few are much larger than others.
+    bound: 0.02,
+    needs: "known fragments",
+    run(bench) {
+      const random = new Random(rows * 31 + width);
+      const blocks = (rows * width) / blockFormats[dtype].blockValues;
+      const data = [0, 1].map(() => randomBlocks(dtype, blocks, random));
+      // Halves hold these exactly.
+      const x = random
+        .floats(capacity * width, 256)
+        .map((value) => (Math.round(value) / 256) * magnitude);
+      const y = bench.floats(capacity * rows);
+      const step = uploadStep(bench, plainRows(count), { capacity });
+      bench.run((context) => {
+        const [w, up] = data.map((each, i) => bench.matrix(`w${i}`, dtype, rows, width, each));
+        invariant(w !== undefined && up !== undefined, "two matrices");
+        const tiles = bench.floats(capacity * width);
+        const shared = { step, rowCapacity: capacity };
+        halve(context, { ...shared, x: bench.upload(x), y: tiles, width, tiled: true });
+        matmulDirect(context, { ...shared, w, gated: { up, gate }, x: tiles, y }, tuning);
+      });
+      const [gates = [], ups = []] = data.map((each) =>
+        matmulReference(dequantize(dtype, each), x, rows, width, count),
+      );
+      const expected = gluReference(gates, ups, gate).map((value) =>
+        Math.min(Math.max(value, -gatedMax), gatedMax),
+      );
+      const shape = { rows: count, width: rows, capacity, tiled: true };
+      return relativeError(readHalves(bench, y, shape), expected);
+    },
+  };
+}
+
 export const halvesCases: readonly VerifyCase[] = [
   ...halveInputs.flatMap(halveCase),
   ...dtypes
@@ -228,7 +310,11 @@ export const halvesCases: readonly VerifyCase[] = [
     .flatMap((dtype) => [
       ...inputs.map((input) => productCase(dtype, input)),
       ...(["F16", "Q4_K", "Q6_K", "Q8_0"].includes(dtype)
-        ? moreInputs.map((input) => productCase(dtype, input))
+        ? [
+            ...moreInputs.map((input) => productCase(dtype, input)),
+            ...gatedInputs.map((input) => gatedCase(dtype, input)),
+            ...(dtype === "F16" ? [gatedCase(dtype, largeInput)] : []),
+          ]
         : []),
     ]),
 ];
