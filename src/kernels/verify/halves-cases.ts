@@ -33,6 +33,8 @@ interface HalveInput {
   readonly tiled?: boolean;
   readonly isGated?: boolean;
   readonly magnitude: number;
+  /** So many invocations that a row is held. */
+  readonly workgroup?: number;
 }
 
 const halveInputs: readonly HalveInput[] = [
@@ -42,10 +44,16 @@ const halveInputs: readonly HalveInput[] = [
   { variant: "tiled", name: "values about 1", magnitude: 1, tiled: true },
   { variant: "gated", name: "values of some thousands", magnitude: 5000, isGated: true },
   { variant: "normed tiled", name: "values about 1", magnitude: 1, norm: true, tiled: true },
+  {
+    ...{ variant: "normed tiled", name: "held", magnitude: 5000, norm: true, tiled: true },
+    workgroup: 128,
+  },
+  { variant: "plain", name: "held, in place", magnitude: 1e9, isInPlace: true, workgroup: 256 },
+  { variant: "gated", name: "held", magnitude: 5000, isGated: true, workgroup: 96 },
 ];
 
 function halveCase(input: HalveInput): VerifyCase[] {
-  const { variant, name, norm, isInPlace, magnitude, tiled = false, isGated } = input;
+  const { variant, name, norm, isInPlace, magnitude, tiled = false, isGated, workgroup } = input;
   const width = 1136;
   return reductions.map(({ variant: reduction, force, ...rest }) => ({
     kernel: "halve",
@@ -71,6 +79,7 @@ function halveCase(input: HalveInput): VerifyCase[] {
             step,
             rowCapacity: 4,
             tiled,
+            ...(workgroup === undefined ? {} : { workgroup }),
             ...(isGated && { gated: { up: bench.upload(up), gate: "silu" } }),
             ...(norm && { norm: { weight: bench.vector("norm", weight), epsilon } }),
           },
