@@ -7,8 +7,8 @@
 // workgroup share the keys of its split and merge what they found; long sequences are shared among
 // SPLITS workgroups, of which the last to finish merges for all. Scores may be capped softly, and a
 // head may have a sink: a score that takes its share of the weights and has no value (Xiao et al.
-// 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats or as
-// codes for the product behind.
+// 2023, arXiv 2309.17453, as gpt-oss learns it). The result may be gated, and leaves as floats, or as the
+// codes or the tiles of halves that the product behind it reads.
 //
 // In steps of one row, queries may come as their product left them: every workgroup then norms and
 // rotates them for itself. With STORES, the one that has the row's own position also rotates its key,
@@ -32,7 +32,7 @@ layout(constant_id = 5) const uint SPLITS = 1;
 layout(constant_id = 6) const bool CAPPED = false;
 layout(constant_id = 7) const bool SINKS = false;
 layout(constant_id = 8) const bool GATED = false;
-layout(constant_id = 9) const bool QUANTIZE = false;
+layout(constant_id = 9) const uint RESULT = 0;
 // Narrow heads leave invocations over: then so many keys are summed side by side.
 layout(constant_id = 10) const uint SIDES = 1;
 // Loads that are on their way at the same time: of 16 bytes of a key, and of values.
@@ -52,6 +52,7 @@ layout(constant_id = 23) const uint VALUE_TYPE = F16;
 layout(constant_id = 24) const bool SCRAMBLE_QUERY = false;
 #include "include/reduce.glsl"
 #include "include/codes.glsl"
+#include "include/tiles.glsl"
 #include "include/soft_cap.glsl"
 
 float headSum(float value) { return clusterSum(value, LANES); }
@@ -65,8 +66,8 @@ layout(push_constant, std430) uniform Parameters {
     Float4s query;       // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
     Uint4s keyCache;     // see cache.glsl
     Uint2s valueCache;
-    Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats, or codes
-    Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16], with QUANTIZE
+    Float4sOut result;   // [rows, heads, VALUE_WIDTH] floats or CODES, or TILES of these rows
+    Float2sOut steps;    // [rows, heads, VALUE_WIDTH / 16] of CODES, [rows] single ones of TILES
     Parts parts;         // [rows, heads, SPLITS, PART]: (maximum, total), weighted sum
     Counters counters;   // [rows, groups of heads], zero between dispatches
     Step step_;
@@ -88,6 +89,10 @@ const uint VALUE_QUADS = VALUE_WIDTH / 4;
 const uint LANE_QUADS = (VALUE_QUADS + LANES - 1) / LANES;
 const uint TILE_BLOCKS = (LANES + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
 const uint PART = VALUE_QUADS + 1;
+
+// Values of RESULT, beside floats.
+const uint CODES = 1;
+const uint TILES = 2;
 
 // A finite floor: the difference of two infinities would be no number.
 const float LOWEST = -1e30;
@@ -288,11 +293,16 @@ void storeResult(uint row, uint headOfRow, Found found, uint lane, bool mine) {
             value /= 1.0 + exp(-query.at[(2 * head + 1) * QUADS + quad]);
         }
         const bool stores = mine && quad < VALUE_QUADS && (SIDES == 1 || lane < VALUE_QUADS);
-        if (QUANTIZE) {
+        if (RESULT == CODES) {
             const QuadCodes codes = quantizeQuad(stores ? value : vec4(0));
             if (!stores) continue;
             UintsOut(result).at[head * VALUE_QUADS + quad] = codes.codes;
             if (quad % 4 == 0) steps.at[head * (VALUE_QUADS / 4) + quad / 4] = codes.run;
+        } else if (RESULT == TILES && stores) {
+            // Averages of halves need no other step than theirs; bytes with a scale may be more than that.
+            const uint at = tiledQuad(row, headOfRow * VALUE_QUADS + quad, gl_NumWorkGroups.y);
+            Uint2sOut(result).at[at] = halfQuad(withinHalves(value));
+            if (headOfRow == 0 && quad == 0) FloatsOut(steps).at[row] = 1;
         } else if (stores) {
             result.at[head * VALUE_QUADS + quad] = value;
         }

@@ -56,6 +56,10 @@ layout(push_constant, std430) uniform Parameters {
     uint temperatureSpan; // positions between two steps of that growth
 };
 
+// Pairs that an invocation reads before it stores the first of them: a load may not pass a store, and there
+// is nobody else to wait with.
+const uint AT_ONCE = 2;
+
 // What makes the root mean square of a head 1.
 float normScale(Floats source, uint base, uint width) {
     precise float squares = 0;
@@ -88,13 +92,21 @@ void rotateQuery(uint row, uint head, uint position) {
     Floats source = Floats(query);
     float scale = sharpness(position);
     if (NORM_QUERY) scale *= normScale(source, base, headWidth);
-    for (uint p = headLane(); p < ROTARY / 2; p += HEAD_LANES) {
-        const uvec2 pair = pairOf(p);
-        const vec2 v = turned(vec2(headValue(source, base, pair.x, scale, NORM_QUERY, queryNorm),
+    for (uint first = headLane(); first < ROTARY / 2; first += AT_ONCE * HEAD_LANES) {
+        vec2 pairs[AT_ONCE];
+        [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+            const uint p = min(first + j * HEAD_LANES, ROTARY / 2 - 1);
+            const uvec2 pair = pairOf(p);
+            pairs[j] = turned(vec2(headValue(source, base, pair.x, scale, NORM_QUERY, queryNorm),
                                    headValue(source, base, pair.y, scale, NORM_QUERY, queryNorm)),
                               rotation(position, frequencies.at[p]) * MAGNITUDE);
-        storeQuery(base, pair.x, v.x);
-        storeQuery(base, pair.y, v.y);
+        }
+        [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+            const uint p = first + j * HEAD_LANES;
+            if (p >= ROTARY / 2) break;
+            storeQuery(base, pairOf(p).x, pairs[j].x);
+            storeQuery(base, pairOf(p).y, pairs[j].y);
+        }
     }
     for (uint i = ROTARY + headLane(); i < headWidth; i += HEAD_LANES) {
         storeQuery(base, i, headValue(source, base, i, scale, NORM_QUERY, queryNorm));
@@ -117,6 +129,13 @@ float rotatedKey(uint base, uint i, float scale, uint position) {
 void encode(uint type, UintsOut cache, uint block, uint kvHead, uint position, uint width) {
     const uint tile = cacheTile(type, block, kvHead, kvHeads, width);
     encodeHead(type, 0, 0, width / 4, cache, tile, position % BLOCK_TOKENS, headLane(), true);
+}
+
+void storePairs(UintsOut cache, uint slot, uint first, uint width, vec2 pairs[AT_ONCE]) {
+    [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+        const uint i = first + j * HEAD_LANES;
+        if (i < width / 2) cache.at[slot + i] = packHalf2x16(pairs[j]);
+    }
 }
 
 void main() {
@@ -143,10 +162,13 @@ void main() {
             encode(KEY_TYPE, keyCache, block, kvHead, position, width);
             return;
         }
-        for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
-            const vec2 pair = vec2(rotatedKey(base, 2 * i, scale, position),
-                                   rotatedKey(base, 2 * i + 1, scale, position));
-            keyCache.at[slot + i] = packHalf2x16(pair);
+        for (uint first = headLane(); first < width / 2; first += AT_ONCE * HEAD_LANES) {
+            vec2 pairs[AT_ONCE];
+            [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+                const uint i = 2 * min(first + j * HEAD_LANES, width / 2 - 1);
+                pairs[j] = vec2(rotatedKey(base, i, scale, position), rotatedKey(base, i + 1, scale, position));
+            }
+            storePairs(keyCache, slot, first, width, pairs);
         }
     } else {
         const float scale = NORM_VALUE ? normScale(value, base, width) : 1;
@@ -157,9 +179,13 @@ void main() {
             encode(VALUE_TYPE, valueCache, block, kvHead, position, width);
             return;
         }
-        for (uint i = headLane(); i < width / 2; i += HEAD_LANES) {
-            const vec2 pair = vec2(value.at[base + 2 * i], value.at[base + 2 * i + 1]);
-            valueCache.at[slot + i] = packHalf2x16(pair * scale);
+        for (uint first = headLane(); first < width / 2; first += AT_ONCE * HEAD_LANES) {
+            vec2 pairs[AT_ONCE];
+            [[unroll]] for (uint j = 0; j < AT_ONCE; j++) {
+                const uint i = base + 2 * min(first + j * HEAD_LANES, width / 2 - 1);
+                pairs[j] = vec2(value.at[i], value.at[i + 1]) * scale;
+            }
+            storePairs(valueCache, slot, first, width, pairs);
         }
     }
 }

@@ -7,6 +7,7 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 
 shared float subgroupPartial[128];
+shared vec2 subgroupPairs[128];
 
 float workgroupSum(float value) {
     value = subgroupAdd(value);
@@ -28,6 +29,24 @@ float workgroupMax(float value) {
     float best = subgroupPartial[0];
     for (uint i = 1; i < gl_NumSubgroups; i++) best = max(best, subgroupPartial[i]);
     return best;
+}
+
+// The sum of the first and the largest of the second, in one round.
+vec2 workgroupSumMax(float summand, float candidate) {
+    const vec2 own = vec2(subgroupAdd(summand), subgroupMax(candidate));
+    if (gl_NumSubgroups == 1) return own;
+    barrier();
+    if (subgroupElect()) subgroupPairs[gl_SubgroupID] = own;
+    barrier();
+    float sum = 0;
+    float best = own.y;
+    for (uint first = 0; first < gl_NumSubgroups; first += gl_SubgroupSize) {
+        const uint i = first + gl_SubgroupInvocationID;
+        const vec2 pair = subgroupPairs[min(i, gl_NumSubgroups - 1)];
+        sum += i < gl_NumSubgroups ? pair.x : 0;
+        best = max(best, pair.y);
+    }
+    return vec2(subgroupAdd(sum), subgroupMax(best));
 }
 
 float clusterSum(float value, const uint lanes) {
@@ -96,4 +115,7 @@ float clusterMax(float value, const uint lanes) {
 
 float workgroupSum(float value) { return clusterSum(value, WORKGROUP); }
 float workgroupMax(float value) { return clusterMax(value, WORKGROUP); }
+vec2 workgroupSumMax(float summand, float candidate) {
+    return vec2(workgroupSum(summand), workgroupMax(candidate));
+}
 #endif

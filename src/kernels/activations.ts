@@ -73,6 +73,11 @@ export function stepsIn(memory: BufferSlice, rows: number, width: number): Buffe
   return subslice(memory, product([rows, width]), product([rows, width / 2]));
 }
 
+/** Steps of [rows, width] tiles within that memory, behind the halves. */
+export function tileStepsIn(memory: BufferSlice, rows: number, width: number): BufferSlice {
+  return subslice(memory, product([rows, width, 2]), product([rows, 4]));
+}
+
 /** The same as `activationKind` for the experts of a mixture, which read rows one by one. */
 export function expertActivation(context: KernelContext, reader: Reader): ExpertActivation {
   const kind = activationKind(context, { ...reader, rowCapacity: 1 });

@@ -4,11 +4,11 @@ import { ceilDiv } from "../math.ts";
 import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
-import { activationKind, codesIn, stepsIn } from "./activations.ts";
+import { activationKind, codesIn, stepsIn, tileStepsIn } from "./activations.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { halfTypes, isScrambled, kvConstants, type KvType, type KvTypes } from "./kv-type.ts";
 import { flashAttention, suitsFlash } from "./flash-attention.ts";
-import { halve, halveInTiles } from "./halve.ts";
+import { halve } from "./halve.ts";
 import { quantize } from "./quantize.ts";
 import { teamOf, type Team } from "./reduction.ts";
 import { rotationConstants, type RotatedHeads } from "./rope-cache.ts";
@@ -85,6 +85,10 @@ export interface Attention extends AttentionShape {
 
 type Rope = NonNullable<Attention["rope"]>;
 
+/** What the kernel can leave behind. */
+const resultNumbers = { float: 0, int8: 1, tile: 2 } as const;
+type ResultKind = keyof typeof resultNumbers;
+
 /** Workgroups that fill a large GPU, one for each multiprocessor or two. */
 const workgroupsWanted = 256;
 const rowsMax = 512;
@@ -136,38 +140,32 @@ export function countersIn(parts: BufferSlice, heads: number): BufferSlice {
 export function attention(context: KernelContext, args: Attention): void {
   const { heads, headWidth, valueWidth = headWidth, reader: w, rowCapacity, deterministic } = args;
   const kind = activationKind(context, { w, rowCapacity, deterministic });
-  // Blocks of codes must not straddle heads, which different workgroups compute.
   const { result, workspace, step } = args;
   const width = heads * valueWidth;
-  if (kind === "tile") {
-    const floats = subslice(workspace, 0, rowCapacity * width * 4);
-    const rest = subslice(workspace, floats.byteSize, workspace.byteSize - floats.byteSize);
-    const flash = { ...args, result: floats, workspace: rest };
-    if (suitsFlash(context, args)) flashAttention(context, flash);
-    else attend(context, { ...args, result: floats }, false);
-    halveInTiles(context, { x: floats, y: result, width, step, rowCapacity });
-    return;
-  }
+  const floats = subslice(workspace, 0, rowCapacity * width * 4);
+  const rows = { width, step, rowCapacity };
   if (kind !== "int8" && suitsFlash(context, args)) {
     const { kvTypes = halfTypes, gated = false, query: gates } = args;
-    flashAttention(context, args);
+    const x = kind === "tile" ? floats : result;
+    const rest = subslice(workspace, floats.byteSize, workspace.byteSize - floats.byteSize);
+    flashAttention(context, { ...args, result: x, workspace: rest });
     if (isScrambled(kvTypes.value)) {
-      unscramble(context, { ...args, x: result, gates: gated ? gates : undefined });
+      unscramble(context, { ...args, x, gates: gated ? gates : undefined });
     }
-    if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
+    if (kind !== "float") halve(context, { x, y: result, tiled: kind === "tile", ...rows });
     return;
   }
-  if (kind !== "int8" || valueWidth % 32 === 0) {
-    attend(context, args, kind === "int8");
-    if (kind === "half") halve(context, { x: result, y: result, width, step, rowCapacity });
+  // Blocks of codes must not straddle heads, which different workgroups compute.
+  if (kind === "int8" && valueWidth % 32 !== 0) {
+    attend(context, { ...args, result: floats }, "float");
+    quantize(context, { x: floats, y: result, ...rows });
     return;
   }
-  const floats = subslice(workspace, 0, rowCapacity * width * 4);
-  attend(context, { ...args, result: floats }, false);
-  quantize(context, { x: floats, y: args.result, width, step, rowCapacity });
+  attend(context, args, kind === "half" ? "float" : kind);
+  if (kind === "half") halve(context, { x: result, y: result, ...rows });
 }
 
-function attend(context: KernelContext, args: Attention, quantizes: boolean): void {
+function attend(context: KernelContext, args: Attention, kind: ResultKind): void {
   const { query, keyCache, valueCache, parts, step, rowCapacity, heads, kvHeads, headWidth } = args;
   const { valueWidth = headWidth, scale, cap, sinks, window = 0xffff_ffff, gated = false } = args;
   const { rope, splits = attentionSplits(context, args), loads = defaultLoads(context) } = args;
@@ -195,7 +193,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       Number(cap !== undefined),
       Number(sinks !== undefined),
       Number(gated),
-      Number(quantizes),
+      resultNumbers[kind],
       sideCount(team.lanes, valueWidth),
       keyLoads(kvTypes.key, headWidth, loads),
       kvTypes.value === "f16" ? loads : ceilDiv(loads, 2),
@@ -210,7 +208,7 @@ function attend(context: KernelContext, args: Attention, quantizes: boolean): vo
       query,
       keyCache,
       valueCache,
-      ...resultOf(args, quantizes),
+      ...resultOf(args, kind),
       step,
       kvHeads,
       window,
@@ -237,14 +235,12 @@ function ropeParameters({ key, value = key, frequencies, queryNorm, keyNorm }: R
   };
 }
 
-function resultOf(args: Attention, quantizes: boolean) {
+function resultOf(args: Attention, kind: ResultKind) {
   const { result, rowCapacity, heads, headWidth, valueWidth = headWidth } = args;
-  if (!quantizes) return { result };
   const width = heads * valueWidth;
-  return {
-    result: codesIn(result, rowCapacity, width),
-    steps: stepsIn(result, rowCapacity, width),
-  };
+  const shape = [result, rowCapacity, width] as const;
+  if (kind === "int8") return { result: codesIn(...shape), steps: stepsIn(...shape) };
+  return { result, ...(kind === "tile" && { steps: tileStepsIn(...shape) }) };
 }
 
 /** Query heads that a workgroup takes together, as far as their sums have room in registers. */

@@ -8,6 +8,7 @@ import { halve } from "./halve.ts";
 import type { KernelContext } from "./kernel.ts";
 import { linear } from "./linear.ts";
 import { matmul } from "./matmul.ts";
+import { matmulDirect } from "./matmul-direct.ts";
 import { quantize } from "./quantize.ts";
 import { normedProductsFloats, prepareRows, type NormedRows } from "./normed-products.ts";
 
@@ -37,6 +38,7 @@ export function gatedProduct(context: KernelContext, args: GatedProduct): void {
   const fuses =
     isFew && gate.dtype === up.dtype && isLinear(context, { w: gate, rowCapacity, deterministic });
   if (fuses) gatedLinear(context, args);
+  else if (staysInTiles(context, args)) gatedDirect(context, args);
   else gatedInSteps(context, args);
 }
 
@@ -57,6 +59,21 @@ function gatedLinear(context: KernelContext, args: GatedProduct): void {
   } else {
     linear(context, { ...product, x: prepareRows(context, args, [gate])(gate) });
   }
+}
+
+/** Whether one kernel reads both matrices and writes what the next of its kind reads. */
+function staysInTiles(context: KernelContext, args: GatedProduct): boolean {
+  const { gate, up, reader, rowCapacity, deterministic } = args;
+  const isTiled = (w: Matrix) =>
+    activationKind(context, { w, rowCapacity, deterministic }) === "tile";
+  return gate.dtype === up.dtype && isTiled(gate) && isTiled(reader);
+}
+
+function gatedDirect(context: KernelContext, args: GatedProduct): void {
+  const { gate, up, y, step, rowCapacity, gateFunction = "silu" } = args;
+  const x = prepareRows(context, args, [gate])(gate);
+  const gated = { up, gate: gateFunction };
+  matmulDirect(context, { w: gate, gated, x, y, step, rowCapacity });
 }
 
 function gatedInSteps(context: KernelContext, args: GatedProduct): void {

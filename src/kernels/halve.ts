@@ -1,5 +1,6 @@
 /** Rows of floats → halves with a step a row, normalized first if wanted: for matrix units. */
 import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
@@ -25,7 +26,12 @@ export interface Halve extends Quantize {
   readonly tiled?: boolean;
   /** act(x) ⊙ up, with `up` as `x` is; not with a norm. */
   readonly gated?: { readonly up: BufferSlice; readonly gate: GateFunction };
+  /** Invocations that share a row; what suits the device by default. */
+  readonly workgroup?: number;
 }
+
+/** Quads of a row that an invocation has registers for. */
+const heldMax = 4;
 
 /** As `quantize`, but `y` has each row in the room of its floats, and may be `x`. */
 export function halve(context: KernelContext, args: Halve): void {
@@ -35,7 +41,8 @@ export function halve(context: KernelContext, args: Halve): void {
   invariant(!tiled || x.buffer !== y.buffer || x.offset !== y.offset, "halve: tiles where x is");
   invariant(width % 16 === 0, `halve: width ${width} is no multiple of 16`);
   const { reduction, subgroupSize } = teamOf(context);
-  const workgroup = rowWorkgroup(context, width, rowCapacity);
+  const { workgroup = rowWorkgroup(context, width, rowCapacity) } = args;
+  const held = ceilDiv(width / 4, workgroup);
   launch(context, halveKernel, {
     shader: `halve.${reduction}`,
     constants: [
@@ -45,6 +52,7 @@ export function halve(context: KernelContext, args: Halve): void {
       tiled ? 1 : 0,
       gated === undefined ? 0 : 1,
       gateNumber(gated?.gate ?? "silu"),
+      held <= heldMax ? held : 0,
     ],
     subgroupSize,
     parameters: {

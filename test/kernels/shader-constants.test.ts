@@ -41,6 +41,15 @@ test("an unfinished attention has as many words before its sum", () => {
   expect((bytes(64) - 512 * 4) / 256).toBe((Number(quads) * 4 + 64) * 4);
 });
 
+test.each([
+  ["CODES", "int8"],
+  ["TILES", "tile"],
+])("the result of an attention has the same number: %s", (inGlsl, inTypeScript) => {
+  const number = inShader("attention.comp", inGlsl);
+  expect(number).toBeDefined();
+  expect(number).toBe(inSource("attention.ts", inTypeScript));
+});
+
 describe("a cache", () => {
   test.each([
     ["F16", "f16"],

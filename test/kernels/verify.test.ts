@@ -172,6 +172,7 @@ describe("the cases", () => {
       "expert_gate_up",
       "expert_matmul",
       "linear",
+      "matmul_direct",
       "quantize",
     ]);
     expect(sumBound).toBe(2e-5);

@@ -1,6 +1,7 @@
 /** Attention over caches whose blocks are out of order, at edges of tiles, splits and windows. */
 import { invariant } from "../../errors.ts";
 import type { Matrix } from "../../tensor/tensor.ts";
+import type { BufferSlice } from "../../vulkan/buffer.ts";
 import { attention, attentionPartBytes } from "../attention.ts";
 import {
   isScrambled,
@@ -12,6 +13,7 @@ import {
 import { blockTokens } from "../step.ts";
 import { reductions, relativeError, type Force, type VerifyCase } from "./case.ts";
 import { readCodes } from "./codes.ts";
+import { readHalves } from "./halves.ts";
 import { decode, encode, place, scramble, take, tileBytes, unscramble } from "./kv-codec.ts";
 import { Random } from "./random.ts";
 import { attentionReference } from "./reference.ts";
@@ -32,14 +34,15 @@ interface AttentionInput {
   readonly cap?: number;
   readonly sinks?: boolean;
   readonly gated?: boolean;
-  readonly quantizes?: boolean;
+  /** What it is written as, if not as floats: codes, or tiles of halves. */
+  readonly result?: "int8" | "tile";
   readonly kv?: KvTypeName;
 }
 
 const inputs: readonly AttentionInput[] = [
   { headWidth: 64, group: 1, position: 0, splits: 1 },
   { headWidth: 80, group: 1, position: 75, splits: 1, loads: 8 },
-  { headWidth: 128, group: 4, position: 31, splits: 1, quantizes: true },
+  { headWidth: 128, group: 4, position: 31, splits: 1, result: "int8" },
   { headWidth: 80, group: 3, position: 32, splits: 2 },
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250 },
   { headWidth: 256, group: 8, position: 150, splits: 3, window: 40, gated: true },
@@ -48,15 +51,19 @@ const inputs: readonly AttentionInput[] = [
   { headWidth: 64, valueWidth: 32, group: 8, position: 90, splits: 1, window: 33, sinks: true },
   { headWidth: 80, group: 3, position: 95, splits: 2, kv: "q8_0,tq3" },
   { headWidth: 96, group: 2, position: 300, splits: 4, lateMaximum: 250, kv: "tq4" },
+  { headWidth: 80, group: 3, position: 75, splits: 2, result: "tile" },
 ];
 
 /** For one reduction: several teams in a workgroup need subgroups, and codes are decoded alike. */
 const subgroupInputs: readonly AttentionInput[] = [
   { headWidth: 64, group: 2, position: 190, splits: 1, teams: 4, sinks: true },
-  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true },
-  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, quantizes: true, kv: "tq4" },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, result: "int8" },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, result: "int8", kv: "tq4" },
+  { headWidth: 64, group: 2, position: 190, splits: 1, teams: 4, result: "tile" },
+  { headWidth: 256, group: 4, position: 150, splits: 3, gated: true, result: "tile" },
+  { headWidth: 128, group: 5, position: 259, splits: 3, teams: 2, result: "tile", kv: "tq4" },
   { headWidth: 64, group: 2, position: 75, splits: 1, loads: 8, kv: "q8_0" },
-  { headWidth: 128, group: 4, position: 63, splits: 1, quantizes: true, loads: 2, kv: "tq3" },
+  { headWidth: 128, group: 4, position: 63, splits: 1, result: "int8", loads: 2, kv: "tq3" },
   { headWidth: 256, group: 8, position: 150, splits: 3, window: 40, gated: true, kv: "tq4,q8_0" },
   { headWidth: 512, group: 2, position: 64, splits: 1, window: 64, kv: "tq3,f16" },
   {
@@ -66,12 +73,15 @@ const subgroupInputs: readonly AttentionInput[] = [
 ];
 
 export const kvHeads = 2;
+const rowCount = 3;
+const rowCapacity = 5;
 const scale = 0.3;
 
-/** Any matrix that reads its activations as floats, or as codes. */
+/** Any matrix that reads its activations as floats, as codes, or in tiles. */
 export const readers = {
   float: { name: "reader", dtype: "F32", rows: 1, columns: 1, planes: [] },
   int8: { name: "reader", dtype: "Q8_0", rows: 1, columns: 1, planes: [] },
+  tile: { name: "reader", dtype: "F16", rows: 1, columns: 1, planes: [] },
 } as const satisfies Record<string, Matrix>;
 
 /** A cache of one sequence, [blocks, kvHeads, blockTokens, width], with its blocks in reverse. */
@@ -143,23 +153,29 @@ export function typesOf({ kv = "f16" }: { readonly kv?: KvTypeName }): KvTypes {
 
 function run(bench: Workbench, input: AttentionInput, force: Force): number {
   const { headWidth, valueWidth = headWidth, group, position, splits, teams, loads } = input;
-  const { window = position + 1, lateMaximum = 0, cap, gated = false, quantizes = false } = input;
+  const {
+    window = position + 1,
+    lateMaximum = 0,
+    cap,
+    gated = false,
+    result: kind = "float",
+  } = input;
   const heads = kvHeads * group;
   const kvTypes = typesOf(input);
   const random = new Random(headWidth + position);
-  const query = random.floats(2 * heads * headWidth * (gated ? 2 : 1));
+  const query = random.floats(rowCapacity * heads * headWidth * (gated ? 2 : 1));
   const magnitude = (token: number) => (token < lateMaximum ? 0.1 : 8);
   const keys = new Cache(position + 1, headWidth, random, magnitude, kvTypes.key);
   const values = new Cache(position + 1, valueWidth, random, () => 1e4, kvTypes.value);
   const sinks = random.floats(heads, 8);
-  const positions = [position, Math.floor(position / 2)];
+  const positions = [position, Math.floor(position / 2), Math.floor(position / 3)];
   const rows = positions.map((p) => ({ token: 0, position: p, sequence: 0 }));
   const shape = { heads, kvHeads, headWidth, valueWidth };
-  const result = bench.floats(2 * heads * valueWidth);
+  const result = bench.floats(rowCapacity * heads * valueWidth);
   const parts = bench.upload(new Uint8Array(attentionPartBytes([shape])));
   bench.run((context) =>
     attention(
-      { ...context, force: { ...force, activation: quantizes ? "int8" : "float" } },
+      { ...context, force: { ...force, activation: kind } },
       {
         ...shape,
         result,
@@ -173,11 +189,11 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
         keyCache: bench.upload(keys.bytes),
         valueCache: bench.upload(values.bytes),
         kvTypes,
-        reader: quantizes ? readers.int8 : readers.float,
+        reader: readers[kind],
         workspace: result,
         deterministic: false,
-        step: uploadStep(bench, rows, { tables: [keys.table] }),
-        rowCapacity: 2,
+        step: uploadStep(bench, rows, { capacity: rowCapacity, tables: [keys.table] }),
+        rowCapacity,
         ...(teams === undefined ? {} : { teams }),
         ...(loads === undefined ? {} : { loads }),
         ...(input.sinks === true && { sinks: bench.vector("sinks", sinks) }),
@@ -200,10 +216,19 @@ function run(bench: Workbench, input: AttentionInput, force: Force): number {
       }).map((value, i) => (gated ? value / (1 + Math.exp(-(gate[i] ?? 0))) : value));
     }).flat(),
   );
-  const actual = quantizes
-    ? readCodes(bench, result, 2, 2, heads * valueWidth)
-    : bench.read(result, expected.length);
-  return relativeError(actual, expected);
+  return relativeError(readResult(bench, result, kind, heads * valueWidth), expected);
+}
+
+/** Of all rows that there are. */
+function readResult(
+  bench: Workbench,
+  result: BufferSlice,
+  kind: keyof typeof readers,
+  width: number,
+): Float32Array {
+  if (kind === "int8") return readCodes(bench, result, rowCapacity, rowCount, width);
+  if (kind === "float") return bench.read(result, rowCount * width);
+  return readHalves(bench, result, { rows: rowCount, width, capacity: rowCapacity, tiled: true });
 }
 
 /** Queries as `ropeCache` leaves them: scrambled, if keys are. Every `stride`-th head is one. */
@@ -226,13 +251,16 @@ function describe({ position, splits, ...input }: AttentionInput): string {
   return [`${position + 1} keys`, `${splits} splits`, ...extras].join(", ");
 }
 
+/** The rounding of what is written. */
+const bounds = { float: 1e-5, int8: 0.05, tile: 2e-3 } as const;
+
 export const attentionCases: readonly VerifyCase[] = reductions.flatMap(
   ({ variant, force, ...rest }) =>
     [...inputs, ...(variant === "subgroup" ? subgroupInputs : [])].map((input) => ({
       kernel: "attention",
       variant,
       name: describe(input),
-      bound: input.quantizes === true ? 0.05 : 1e-5,
+      bound: bounds[input.result ?? "float"],
       ...rest,
       run: (bench: Workbench) => run(bench, input, force),
     })),

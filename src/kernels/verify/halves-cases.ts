@@ -2,8 +2,7 @@
 import { invariant } from "../../errors.ts";
 import { dequantize } from "../../tensor/dequantize.ts";
 import { blockFormats, dtypes, type DType } from "../../tensor/dtype.ts";
-import { halfToFloat } from "../../tensor/half.ts";
-import type { BufferSlice } from "../../vulkan/buffer.ts";
+import type { GateFunction } from "../gate.ts";
 import { halve } from "../halve.ts";
 import type { KernelContext } from "../kernel.ts";
 import { matmulDirect, type DirectTuning } from "../matmul-direct.ts";
@@ -13,10 +12,10 @@ import { matmulWide, type WideTuning } from "../matmul-wide.ts";
 import { matrixUnitsOf, type MatrixUnits } from "../matrix-units.ts";
 import { unitValues } from "../unit-values.ts";
 import { reductions, relativeError, type VerifyCase } from "./case.ts";
+import { readHalves } from "./halves.ts";
 import { Random, randomBlocks } from "./random.ts";
 import { gluReference, matmulReference, rmsNormReference } from "./reference.ts";
 import { plainRows, uploadStep } from "./step-input.ts";
-import type { Workbench } from "./workbench.ts";
 
 const epsilon = 1e-5;
 
@@ -26,31 +25,6 @@ const halfBound = 2 ** -11 * Math.sqrt(3) * Math.sqrt(3 / 2) * 1.01;
 /** The same, relative to products of uniform values of which two thirds are about zero. */
 const gatedBound = 2 ** -11 * Math.sqrt(27) * 1.01;
 
-/** The values that halves stand for, in rows or in tiles of `capacity` rows. */
-function readHalves(
-  bench: Workbench,
-  y: BufferSlice,
-  { rows, width, capacity, tiled = false }: HalvesShape,
-): Float32Array {
-  const floats = bench.read(y, capacity * width);
-  const halves = new Uint16Array(floats.buffer);
-  return Float32Array.from({ length: rows * width }, (_, i) => {
-    const [row, column] = [Math.floor(i / width), i % width];
-    // Those of a quad lie in the order 0 2 1 3.
-    const at = [column, column + 1, column - 1, column][column % 4] ?? 0;
-    const tiledAt = (Math.floor(at / 8) * capacity + row) * 8 + (at % 8);
-    const step = floats[tiled ? (capacity * width) / 2 + row : row * width + width / 2];
-    return halfToFloat(halves[tiled ? tiledAt : 2 * row * width + at] ?? 0) * (step ?? Number.NaN);
-  });
-}
-
-interface HalvesShape {
-  readonly rows: number;
-  readonly width: number;
-  readonly capacity: number;
-  readonly tiled?: boolean;
-}
-
 interface HalveInput {
   readonly variant: string;
   readonly name: string;
@@ -59,6 +33,8 @@ interface HalveInput {
   readonly tiled?: boolean;
   readonly isGated?: boolean;
   readonly magnitude: number;
+  /** So many invocations that a row is held. */
+  readonly workgroup?: number;
 }
 
 const halveInputs: readonly HalveInput[] = [
@@ -68,10 +44,16 @@ const halveInputs: readonly HalveInput[] = [
   { variant: "tiled", name: "values about 1", magnitude: 1, tiled: true },
   { variant: "gated", name: "values of some thousands", magnitude: 5000, isGated: true },
   { variant: "normed tiled", name: "values about 1", magnitude: 1, norm: true, tiled: true },
+  {
+    ...{ variant: "normed tiled", name: "held", magnitude: 5000, norm: true, tiled: true },
+    workgroup: 128,
+  },
+  { variant: "plain", name: "held, in place", magnitude: 1e9, isInPlace: true, workgroup: 256 },
+  { variant: "gated", name: "held", magnitude: 5000, isGated: true, workgroup: 96 },
 ];
 
 function halveCase(input: HalveInput): VerifyCase[] {
-  const { variant, name, norm, isInPlace, magnitude, tiled = false, isGated } = input;
+  const { variant, name, norm, isInPlace, magnitude, tiled = false, isGated, workgroup } = input;
   const width = 1136;
   return reductions.map(({ variant: reduction, force, ...rest }) => ({
     kernel: "halve",
@@ -97,6 +79,7 @@ function halveCase(input: HalveInput): VerifyCase[] {
             step,
             rowCapacity: 4,
             tiled,
+            ...(workgroup === undefined ? {} : { workgroup }),
             ...(isGated && { gated: { up: bench.upload(up), gate: "silu" } }),
             ...(norm && { norm: { weight: bench.vector("norm", weight), epsilon } }),
           },
@@ -248,6 +231,87 @@ function productCase(dtype: DType, input: ProductInput): VerifyCase {
   };
 }
 
+interface GatedInput extends DirectTuning {
+  readonly rows: number;
+  readonly count: number;
+  readonly capacity: number;
+  readonly gate: GateFunction;
+  /** Of x. */
+  readonly magnitude: number;
+}
+
+const gatedInputs: readonly GatedInput[] = [
+  {
+    ...{ rows: 24, count: 3, capacity: 4, gate: "silu", magnitude: 0.25 },
+    ...{ rowTiles: 1, columns: 8, subgroups: 4 },
+  },
+  {
+    ...{ rows: 40, count: 5, capacity: 8, gate: "gelu", magnitude: 0.25 },
+    ...{ rowTiles: 2, columns: 8, subgroups: 2 },
+  },
+  {
+    ...{ rows: 24, count: 17, capacity: 32, gate: "clamped", magnitude: 0.25 },
+    ...{ rowTiles: 1, columns: 16, subgroups: 4 },
+  },
+  {
+    ...{ rows: 72, count: 33, capacity: 64, gate: "silu", magnitude: 0.25 },
+    ...{ rowTiles: 2, columns: 32, subgroups: 8 },
+  },
+];
+
+/** Results of which some exceed the largest that can be written. */
+const largeInput: GatedInput = {
+  ...{ rows: 24, count: 7, capacity: 7, gate: "silu", magnitude: 128 },
+  ...{ rowTiles: 1, columns: 8, subgroups: 2 },
+};
+
+/** The largest half, with a step of 16. */
+const gatedMax = 16 * 65504;
+
+function gatedCase(dtype: DType, input: GatedInput): VerifyCase {
+  const { rows, count, capacity, gate, magnitude, ...tuning } = input;
+  const blockValues = Math.max(blockFormats[dtype].blockValues, 16);
+  const width = Math.ceil((20 * unitValues(dtype)) / blockValues) * blockValues;
+  return {
+    kernel: "matmul_direct",
+    variant: `${dtype} gated`,
+    name: [
+      `${rows} rows, ${count} of ${capacity} columns`,
+      `${gate}, x of ${magnitude}, width ${width}`,
+    ].join(", "),
+    // Of products of weights and activations in halves, of which a few are much larger than others.
+    bound: 0.02,
+    needs: "known fragments",
+    run(bench) {
+      const random = new Random(rows * 31 + width);
+      const blocks = (rows * width) / blockFormats[dtype].blockValues;
+      const data = [0, 1].map(() => randomBlocks(dtype, blocks, random));
+      // Halves hold these exactly.
+      const x = random
+        .floats(capacity * width, 256)
+        .map((value) => (Math.round(value) / 256) * magnitude);
+      const y = bench.floats(capacity * rows);
+      const step = uploadStep(bench, plainRows(count), { capacity });
+      bench.run((context) => {
+        const [w, up] = data.map((each, i) => bench.matrix(`w${i}`, dtype, rows, width, each));
+        invariant(w !== undefined && up !== undefined, "two matrices");
+        const tiles = bench.floats(capacity * width);
+        const shared = { step, rowCapacity: capacity };
+        halve(context, { ...shared, x: bench.upload(x), y: tiles, width, tiled: true });
+        matmulDirect(context, { ...shared, w, gated: { up, gate }, x: tiles, y }, tuning);
+      });
+      const [gates = [], ups = []] = data.map((each) =>
+        matmulReference(dequantize(dtype, each), x, rows, width, count),
+      );
+      const expected = gluReference(gates, ups, gate).map((value) =>
+        Math.min(Math.max(value, -gatedMax), gatedMax),
+      );
+      const shape = { rows: count, width: rows, capacity, tiled: true };
+      return relativeError(readHalves(bench, y, shape), expected);
+    },
+  };
+}
+
 export const halvesCases: readonly VerifyCase[] = [
   ...halveInputs.flatMap(halveCase),
   ...dtypes
@@ -255,7 +319,11 @@ export const halvesCases: readonly VerifyCase[] = [
     .flatMap((dtype) => [
       ...inputs.map((input) => productCase(dtype, input)),
       ...(["F16", "Q4_K", "Q6_K", "Q8_0"].includes(dtype)
-        ? moreInputs.map((input) => productCase(dtype, input))
+        ? [
+            ...moreInputs.map((input) => productCase(dtype, input)),
+            ...gatedInputs.map((input) => gatedCase(dtype, input)),
+            ...(dtype === "F16" ? [gatedCase(dtype, largeInput)] : []),
+          ]
         : []),
     ]),
 ];
