@@ -14,8 +14,9 @@ layout(constant_id = 0) const uint WORKGROUP = 128;
 layout(constant_id = 1) const uint CANDIDATES = 64;
 // Logits that an invocation looks after; a part has WORKGROUP times as many.
 const uint SHARE = 16;
-// Candidates of a list that are read at a time.
+// What is read at a time, rather than one by one: candidates of a list, and of the shared arrays.
 const uint AHEAD = 4;
+const uint STRETCH = 8;
 
 struct Sampling {
     float temperature;
@@ -90,6 +91,7 @@ void openRound(uint places) {
     barrier();
     const uint self = gl_LocalInvocationID.x;
     if (self == 0) offerCount = places;
+    offers[self] = NOTHING;
     if (self < CANDIDATES) sorted[self] = NOTHING;
     barrier();
 }
@@ -108,7 +110,9 @@ void closeRound(uint topK) {
     if (gl_LocalInvocationID.x < count) {
         const uvec2 mine = offers[gl_LocalInvocationID.x];
         uint rank = 0;
-        for (uint i = 0; i < count; i++) rank += uint(precedes(offers[i], mine));
+        for (uint i = 0; i < count; i += STRETCH) {
+            [[unroll]] for (uint j = i; j < i + STRETCH; j++) rank += uint(precedes(offers[j], mine));
+        }
         if (rank < topK) sorted[rank] = mine;
     }
     barrier();
@@ -198,7 +202,7 @@ uint mergeParts(uint output_, Sampling s) {
 // Draws from the sorted list: the shortest head of it that holds topP of the probability, of that the
 // tokens at least minP as likely as the best, and of these one by its probability at a temperature.
 // The exponentials are computed side by side; the sums, whose order matters, by each invocation. Past
-// the end of the list are weights of 0, so that the length of the loops is known.
+// the end of the list are weights of 0, so that several are read at a time.
 uint drawToken(Sampling s, uint count) {
     if (s.temperature == 0 || count <= 1) return 0;
     const uint self = gl_LocalInvocationID.x;
@@ -206,24 +210,32 @@ uint drawToken(Sampling s, uint count) {
     if (self < CANDIDATES) weights[self] = self < count ? exp(gap) : 0;
     barrier();
     float total = 0;
-    [[unroll]] for (uint i = 0; i < CANDIDATES; i++) total += weights[i];
+    for (uint i = 0; i < count; i += STRETCH) {
+        [[unroll]] for (uint j = i; j < i + STRETCH; j++) total += weights[j];
+    }
     float reached = 0;
     uint kept = 0;
-    [[unroll]] for (uint i = 0; i < CANDIDATES; i++) {
-        const bool isWithin = s.topP >= 1 || reached < s.topP * total;
-        if (i == 0 || (i < count && isWithin && weights[i] >= s.minP)) kept++;
-        reached += weights[i];
+    for (uint i = 0; i < count; i += STRETCH) {
+        [[unroll]] for (uint j = i; j < i + STRETCH; j++) {
+            const bool isWithin = s.topP >= 1 || reached < s.topP * total;
+            if (j == 0 || (j < count && isWithin && weights[j] >= s.minP)) kept++;
+            reached += weights[j];
+        }
     }
     barrier();
     if (self < CANDIDATES) weights[self] = self < kept ? exp(gap / s.temperature) : 0;
     barrier();
     float rest = 0;
-    [[unroll]] for (uint i = 0; i < CANDIDATES; i++) rest += weights[i];
+    for (uint i = 0; i < kept; i += STRETCH) {
+        [[unroll]] for (uint j = i; j < i + STRETCH; j++) rest += weights[j];
+    }
     rest *= s.random;
     uint drawn = 0;
-    [[unroll]] for (uint i = 0; i < CANDIDATES; i++) {
-        rest -= weights[i];
-        if (rest >= 0) drawn++;
+    for (uint i = 0; i < kept; i += STRETCH) {
+        [[unroll]] for (uint j = i; j < i + STRETCH; j++) {
+            rest -= weights[j];
+            if (rest >= 0) drawn++;
+        }
     }
     return min(drawn, kept - 1);
 }
