@@ -46,10 +46,12 @@ export const greedySampling: OutputSampling = {
 };
 
 const samplingWords = 8;
-/** More than `candidatesMax`. */
+/** Invocations that share a part of the vocabulary; more than `candidatesMax`. */
 const workgroup = 128;
 /** Logits that an invocation looks after. */
 const share = 16;
+/** How the vocabulary is shared out: token i of a part is one of invocation i % `invocations`. */
+export const vocabularyShares = { invocations: workgroup, partTokens: workgroup * share } as const;
 
 export interface Sample {
   /** [outputCapacity, vocabulary] */

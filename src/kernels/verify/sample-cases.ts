@@ -5,6 +5,7 @@ import {
   sample,
   sampleScratchBytes,
   samplingBytes,
+  vocabularyShares,
   writeSamplings,
   type OutputSampling,
 } from "../sample.ts";
@@ -36,9 +37,7 @@ function eachOf(topK: number): OutputSampling[] {
   }));
 }
 
-/** Tokens of a workgroup, and its invocations; how the kernel shares out a vocabulary. */
-const part = 2048;
-const invocations = 128;
+const { invocations, partTokens: part } = vocabularyShares;
 
 const inputs: readonly SampleInput[] = [
   {
