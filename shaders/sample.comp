@@ -59,9 +59,10 @@ shared uvec2 offers[WORKGROUP];
 shared uint offerCount;
 shared uvec2 sorted[CANDIDATES];  // the best of the offers, then NOTHING
 shared float weights[CANDIDATES];
+shared uint kept;  // of the sorted candidates
 shared uint arrival;
 
-// What a candidate has to reach to be offered.
+// What a candidate has to reach to be offered; that of a first round is an invocation's own.
 uvec2 bound = NOTHING;
 
 // Minus infinity and what is no number give 0: such tokens are never chosen.
@@ -80,17 +81,17 @@ float logitOf(uint key) {
 bool precedes(uvec2 a, uvec2 b) { return a.x > b.x || (a.x == b.x && a.y < b.y); }
 
 // How a workgroup finds the best of many, without a reduction for each of them. First, every
-// invocation offers the best that it has. The last of the `topK` best offers is a bound: there are
-// that many at least as good. Then all offer whatever reaches the bound, which as a rule is little
-// more than `topK`, and each counts the offers that precede its own, which gives its place in the
-// order. Should there be more offers than room, then those in the room give a higher bound, and
-// another round follows: so long as there are more invocations than candidates, bounds rise.
+// invocation offers one candidate, the best that it has. The last of the `topK` best offers is a
+// bound: there are that many at least as good. Then all offer whatever reaches the bound, which as a
+// rule is little more than `topK`, and each counts the offers that precede its own, which gives its
+// place in the order. Should there be more offers than room, then those in the room give a higher
+// bound, and another round follows: so long as there are more invocations than candidates, bounds
+// rise.
 
-// `places`: how many of the offers are given a place each beforehand.
-void openRound(uint places) {
+void openRound() {
     barrier();
     const uint self = gl_LocalInvocationID.x;
-    if (self == 0) offerCount = places;
+    if (self == 0) offerCount = 0;
     offers[self] = NOTHING;
     if (self < CANDIDATES) sorted[self] = NOTHING;
     barrier();
@@ -106,18 +107,22 @@ void offer(uvec2 candidate) {
 
 void closeRound(uint topK) {
     barrier();
+    const uint self = gl_LocalInvocationID.x;
     const uint count = min(offerCount, WORKGROUP);
-    if (gl_LocalInvocationID.x < count) {
-        const uvec2 mine = offers[gl_LocalInvocationID.x];
+    if (self < count) {
+        const uvec2 mine = offers[self];
         uint rank = 0;
         for (uint i = 0; i < count; i += STRETCH) {
-            [[unroll]] for (uint j = i; j < i + STRETCH; j++) rank += uint(precedes(offers[j], mine));
+            [[unroll]] for (uint j = 0; j < STRETCH; j++) rank += uint(precedes(offers[i + j], mine));
         }
         if (rank < topK) sorted[rank] = mine;
     }
     barrier();
     bound = sorted[topK - 1];
 }
+
+// Whether round `index` has to follow on those before it.
+bool isRound(uint index) { return index < 2 || offerCount > WORKGROUP; }
 
 uint candidateAt(uint output_, uint part) {
     return (output_ * gl_NumWorkGroups.x + part) * CANDIDATES;
@@ -129,8 +134,9 @@ void searchPart(uint output_, Sampling s) {
     const uint first = gl_WorkGroupID.x * WORKGROUP * SHARE + self;
     float values[SHARE];
     [[unroll]] for (uint i = 0; i < SHARE; i++) {
-        const uint token = first + i * WORKGROUP;
-        values[i] = token < vocabulary ? logits.at[output_ * vocabulary + token] : 0;
+        // Without a condition, so that all are under way at once.
+        const uint token = min(first + i * WORKGROUP, vocabulary - 1);
+        values[i] = logits.at[output_ * vocabulary + token];
     }
     for (uint b = 0; b < s.biasCount; b++) {
         const uvec2 bias = biases.at[s.firstBias + b];
@@ -139,20 +145,25 @@ void searchPart(uint output_, Sampling s) {
         }
     }
     uint keys[SHARE];
-    uvec2 best = NOTHING;
+    bound = NOTHING;
     [[unroll]] for (uint i = 0; i < SHARE; i++) {
         const uint token = first + i * WORKGROUP;
         keys[i] = token < vocabulary ? keyOf(values[i]) : 0;
-        if (keys[i] > best.x) best = uvec2(keys[i], token);
+        if (keys[i] > bound.x) bound = uvec2(keys[i], token);
     }
-    openRound(WORKGROUP);
-    offers[self] = best;
-    closeRound(s.topK);
-    do {
-        openRound(0);
-        [[unroll]] for (uint i = 0; i < SHARE; i++) offer(uvec2(keys[i], first + i * WORKGROUP));
+    for (uint round = 0; isRound(round); round++) {
+        openRound();
+        // Few have more than one to offer.
+        uint chosen = 0;
+        [[unroll]] for (uint i = 0; i < SHARE; i++) if (keys[i] >= bound.x) chosen |= 1 << i;
+        for (; chosen != 0; chosen &= chosen - 1) {
+            const uint index = findLSB(chosen);
+            uint key = 0;
+            [[unroll]] for (uint i = 0; i < SHARE; i++) if (i == index) key = keys[i];
+            offer(uvec2(key, first + index * WORKGROUP));
+        }
         closeRound(s.topK);
-    } while (offerCount > WORKGROUP);
+    }
     if (self < CANDIDATES) candidates.at[candidateAt(output_, gl_WorkGroupID.x) + self] = sorted[self];
 }
 
@@ -168,34 +179,31 @@ bool arriveLast(uint output_) {
     return true;
 }
 
-uvec2 candidateOf(uint output_, uint part, uint index) {
-    if (part >= gl_NumWorkGroups.x || index >= CANDIDATES) return NOTHING;
-    return candidates.at[candidateAt(output_, part) + index];
-}
-
 // Merges the lists of all parts into the shared one; returns its length. An invocation looks after
 // every `team`-th candidate of a list, or of several lists.
 uint mergeParts(uint output_, Sampling s) {
     const uint team = clamp(WORKGROUP / gl_NumWorkGroups.x, 1, CANDIDATES);
     const uint member = gl_LocalInvocationID.x % team;
     const uint firstPart = gl_LocalInvocationID.x / team;
-    openRound(WORKGROUP);
-    offers[gl_LocalInvocationID.x] = candidateOf(output_, firstPart, member);
-    closeRound(s.topK);
-    do {
-        openRound(0);
+    bound = NOTHING;
+    for (uint round = 0; isRound(round); round++) {
+        const uint end = round == 0 ? team : s.topK;
+        openRound();
         for (uint part = firstPart; part < gl_NumWorkGroups.x; part += WORKGROUP / team) {
-            for (uint at = member; at < s.topK; at += AHEAD * team) {
-                uvec2 next[AHEAD];
+            const uint list = candidateAt(output_, part);
+            for (uint at = member; at < end; at += AHEAD * team) {
+                uvec2 held[AHEAD];
                 [[unroll]] for (uint i = 0; i < AHEAD; i++) {
-                    next[i] = candidateOf(output_, part, at + i * team);
+                    const uint index = at + i * team;
+                    const uvec2 candidate = candidates.at[list + min(index, CANDIDATES - 1)];
+                    held[i] = index < end ? candidate : NOTHING;
                 }
-                [[unroll]] for (uint i = 0; i < AHEAD; i++) offer(next[i]);
-                if (!reachesBound(next[AHEAD - 1])) break;
+                [[unroll]] for (uint i = 0; i < AHEAD; i++) offer(held[i]);
+                if (!reachesBound(held[AHEAD - 1])) break;
             }
         }
         closeRound(s.topK);
-    } while (offerCount > WORKGROUP);
+    }
     return min(offerCount, s.topK);
 }
 
@@ -208,32 +216,30 @@ uint drawToken(Sampling s, uint count) {
     const uint self = gl_LocalInvocationID.x;
     const float gap = self < count ? logitOf(sorted[self].x) - logitOf(sorted[0].x) : 0;
     if (self < CANDIDATES) weights[self] = self < count ? exp(gap) : 0;
+    if (self == 0) kept = 0;
     barrier();
     float total = 0;
-    for (uint i = 0; i < count; i += STRETCH) {
-        [[unroll]] for (uint j = i; j < i + STRETCH; j++) total += weights[j];
-    }
-    float reached = 0;
-    uint kept = 0;
-    for (uint i = 0; i < count; i += STRETCH) {
-        [[unroll]] for (uint j = i; j < i + STRETCH; j++) {
-            const bool isWithin = s.topP >= 1 || reached < s.topP * total;
-            if (j == 0 || (j < count && isWithin && weights[j] >= s.minP)) kept++;
-            reached += weights[j];
+    float before = 0;  // what precedes the invocation's own
+    [[dont_unroll]] for (uint i = 0; i < count; i += STRETCH) {
+        [[unroll]] for (uint j = 0; j < STRETCH; j++) {
+            if (i + j == self) before = total;
+            total += weights[i + j];
         }
     }
+    const bool isWithin = s.topP >= 1 || before < s.topP * total;
+    if (self == 0 || (self < count && isWithin && weights[self] >= s.minP)) atomicAdd(kept, 1);
     barrier();
     if (self < CANDIDATES) weights[self] = self < kept ? exp(gap / s.temperature) : 0;
     barrier();
     float rest = 0;
-    for (uint i = 0; i < kept; i += STRETCH) {
-        [[unroll]] for (uint j = i; j < i + STRETCH; j++) rest += weights[j];
+    [[dont_unroll]] for (uint i = 0; i < kept; i += STRETCH) {
+        [[unroll]] for (uint j = 0; j < STRETCH; j++) rest += weights[i + j];
     }
     rest *= s.random;
     uint drawn = 0;
-    for (uint i = 0; i < kept; i += STRETCH) {
-        [[unroll]] for (uint j = i; j < i + STRETCH; j++) {
-            rest -= weights[j];
+    [[dont_unroll]] for (uint i = 0; i < kept; i += STRETCH) {
+        [[unroll]] for (uint j = 0; j < STRETCH; j++) {
+            rest -= weights[i + j];
             if (rest >= 0) drawn++;
         }
     }
