@@ -1,4 +1,4 @@
-// Token embeddings: x[row] = scale · table[token of row], dequantized. One workgroup a row.
+// Token embeddings: x[row] = scale · table[token of row], dequantized. Grid: units × rows.
 // @variant TYPE: *
 #version 460
 #include "include/memory.glsl"
@@ -17,19 +17,20 @@ layout(push_constant, std430) uniform Parameters {
 };
 
 void main() {
-    const uint row = gl_WorkGroupID.x;
-    if (row >= step_.rowCount) return;
+    const uint row = gl_WorkGroupID.y;
+    // All that can be read before it is known to be needed: each wait for memory counts where a step
+    // is one row.
     uint token = stepToken(step_, row);
-    if (token == LATEST_TOKEN) token = latest.at[stepSequence(step_, row)];
-    const uint firstBlock = token * (width / BLOCK_VALUES);
-    for (uint u = gl_LocalInvocationID.x; u < width / UNIT_VALUES; u += gl_WorkGroupSize.x) {
-        const uint block = u / BLOCK_UNITS;
-        const uint unit = u % BLOCK_UNITS;
-        vec4 values[UNIT_QUADS];
-        unpack(table, firstBlock + block, unit, values);
-        const uint base = row * width + block * BLOCK_VALUES;
-        [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
-            x.at[(base + quadColumn(unit, q)) / 4] = scale * values[q];
-        }
+    const uint sequence = stepSequence(step_, row);
+    if (row >= step_.rowCount) return;
+    if (token == LATEST_TOKEN) token = latest.at[sequence];
+    if (gl_GlobalInvocationID.x >= width / UNIT_VALUES) return;
+    const uint block = gl_GlobalInvocationID.x / BLOCK_UNITS;
+    const uint unit = gl_GlobalInvocationID.x % BLOCK_UNITS;
+    vec4 values[UNIT_QUADS];
+    unpack(table, token * (width / BLOCK_VALUES) + block, unit, values);
+    const uint base = row * width + block * BLOCK_VALUES;
+    [[unroll]] for (uint q = 0; q < UNIT_QUADS; q++) {
+        x.at[(base + quadColumn(unit, q)) / 4] = scale * values[q];
     }
 }

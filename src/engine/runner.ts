@@ -60,11 +60,6 @@ export class Runner {
     this.#last = last;
   }
 
-  /** Whether the device can choose tokens of this vocabulary. */
-  get canSample(): boolean {
-    return this.#last.canSample;
-  }
-
   /** Whether one more step may be under way. */
   get hasRoom(): boolean {
     return this.#underway.length < this.#last.flightCount;

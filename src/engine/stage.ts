@@ -3,7 +3,7 @@
  * program. It knows no other device; what comes from one and goes to one lies in host memory.
  */
 import { invariant } from "../errors.ts";
-import { canSample, writeSamplings, type OutputSampling } from "../kernels/sample.ts";
+import { writeSamplings, type OutputSampling } from "../kernels/sample.ts";
 import { writeBlockTable, writeStep, type StepShape } from "../kernels/step.ts";
 import type { Model } from "../model/model.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
@@ -108,16 +108,10 @@ export class Stage {
     this.#hidden = floats(memory.hiddenReadback);
   }
 
-  /** Whether the device can choose tokens of this vocabulary. */
-  get canSample(): boolean {
-    return canSample(this.#vocabularySize);
-  }
-
   /** Records what steps of so many rows, all of them sampled, will need. */
   prepare(rows: number): void {
-    const samples = this.#isLast && this.canSample;
     for (const index of this.#flights.keys()) {
-      this.#passFor(index, rows, rows, { samples, hidden: false });
+      this.#passFor(index, rows, rows, { samples: this.#isLast, hidden: false });
     }
   }
 

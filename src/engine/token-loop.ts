@@ -177,7 +177,7 @@ export class TokenLoop {
   /** Where the host chooses, it takes longer for each token than a step does. */
   #drafterOf({ drafter, sampler, lockstep }: GenerationRequest): Drafter | undefined {
     const canDraft = sampler.onDevice !== undefined && lockstep !== true;
-    if (!canDraft || !this.#parts.runner.canSample) return undefined;
+    if (!canDraft) return undefined;
     return drafter === undefined ? this.#parts.createDrafter() : (drafter ?? undefined);
   }
 
@@ -229,7 +229,7 @@ export class TokenLoop {
 
   /** How the device is to choose the token of each output; undefined if the host has to. */
   #samplingsOf({ runs, outputRows }: StepPlan): OutputSampling[] | undefined {
-    if (outputRows.length === 0 || !this.#parts.runner.canSample) return undefined;
+    if (outputRows.length === 0) return undefined;
     const samplings: DeviceSampling[] = [];
     for (const { id, drafts } of outputsOf(runs)) {
       const request = this.#open.get(id)?.request;

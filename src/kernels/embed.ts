@@ -1,9 +1,11 @@
 /** Token embeddings: rows of the table, dequantized. */
 import { invariant } from "../errors.ts";
+import { ceilDiv } from "../math.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { isComputable, type Matrix } from "../tensor/tensor.ts";
 import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
+import { unitValues } from "./unit-values.ts";
 
 export const embedKernel = defineKernel("embed", {
   table: matrix,
@@ -13,6 +15,9 @@ export const embedKernel = defineKernel("embed", {
   width: u32,
   scale: f32,
 });
+
+/** Each invocation reads one unit. */
+const workgroup = 64;
 
 export interface Embed {
   /** [vocabulary, width] */
@@ -37,9 +42,9 @@ export function embed(
   invariant(x.byteSize >= rowCapacity * table.columns * 4, "embed: x is too small");
   launch(context, embedKernel, {
     shader: `embed.${table.dtype}`,
-    constants: [64],
+    constants: [workgroup],
     parameters: { table, x, step, ...(latest && { latest }), width: table.columns, scale },
-    groups: [rowCapacity],
+    groups: [ceilDiv(table.columns / unitValues(table.dtype), workgroup), rowCapacity],
     label: "embed",
   });
 }

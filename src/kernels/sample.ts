@@ -4,7 +4,6 @@ import { ceilDiv } from "../math.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
-import { teamOf } from "./reduction.ts";
 
 export const sampleKernel = defineKernel("sample", {
   logits: reads,
@@ -47,9 +46,12 @@ export const greedySampling: OutputSampling = {
 };
 
 const samplingWords = 8;
-const workgroup = 256;
+/** Invocations that share a part of the vocabulary; more than `candidatesMax`. */
+const workgroup = 128;
 /** Logits that an invocation looks after. */
-const share = 8;
+const share = 16;
+/** How the vocabulary is shared out: token i of a part is one of invocation i % `invocations`. */
+export const vocabularyShares = { invocations: workgroup, partTokens: workgroup * share } as const;
 
 export interface Sample {
   /** [outputCapacity, vocabulary] */
@@ -85,11 +87,6 @@ function partCount(vocabulary: number): number {
   return ceilDiv(vocabulary, workgroup * share);
 }
 
-/** Whether the candidates of all parts have room in the last step of the choice. */
-export function canSample(vocabulary: number): boolean {
-  return partCount(vocabulary) <= workgroup;
-}
-
 /** Writes how each output of a step is to be sampled. */
 export function writeSamplings(
   bytes: Uint8Array,
@@ -122,14 +119,11 @@ export function writeSamplings(
 export function sample(context: KernelContext, args: Sample): void {
   const { logits, samplings, scratch, tokens, latest, step, outputCapacity, vocabulary } = args;
   const parts = partCount(vocabulary);
-  invariant(canSample(vocabulary), `sample: a vocabulary of ${vocabulary}`);
-  const { reduction, subgroupSize } = teamOf(context);
   const parameterBytes = outputCapacity * samplingWords * 4;
   const counters = counterBytes(outputCapacity);
   launch(context, sampleKernel, {
-    shader: `sample.${reduction}`,
+    shader: "sample",
     constants: [workgroup, candidatesMax],
-    subgroupSize,
     parameters: {
       logits,
       samplings: subslice(samplings, 0, parameterBytes),

@@ -18,11 +18,10 @@ const budget = () =>
  * Tokens are those of a list, then 0 for ever; `steps` are rows and outputs of each step, `landed`
  * how many of them the loop has waited for.
  */
-function started(run: (step: number) => void = () => {}, canSample = false) {
+function started(run: (step: number) => void = () => {}, pipelined = false) {
   const steps: string[] = [];
   const landed = { count: 0 };
   const runner = {
-    canSample,
     lastStep: { rows: 0, hostMs: 1, waitMs: 1, gpuMs: 1 },
     launch({ rows, outputRows }: StepWork): number {
       steps.push(`${rows.length} → ${outputRows.length}`);
@@ -42,7 +41,7 @@ function started(run: (step: number) => void = () => {}, canSample = false) {
     checkpointCapacity: undefined,
     contextTokens: 128,
     outputCapacity: 2,
-    pipelined: canSample,
+    pipelined,
   });
   const loop = new TokenLoop({
     scheduler,
