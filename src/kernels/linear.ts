@@ -15,6 +15,7 @@ import {
   writes,
   type KernelContext,
 } from "./kernel.ts";
+import { invocationsMax, linearContest } from "./linear-contest.ts";
 import { productFlags } from "./product-flags.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
@@ -93,7 +94,7 @@ export function linear(context: KernelContext, args: Linear): void {
     norm === undefined || rowCapacity === 1,
     `linear ${w.name}: norm of ${rowCapacity} rows`,
   );
-  const tuning = args.tuning ?? defaultTuning(context, args);
+  const tuning = args.tuning ?? tuningOf(context, args);
   const team = teamOf(context);
   const workgroup = team.lanes * tuning.subgroups;
   const { split = 1 } = tuning;
@@ -175,12 +176,17 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 /** Subgroups that keep a large GPU busy: 16 for each of its multiprocessors. */
 const subgroupsWanted = 2048;
 const subgroupsMax = 16;
-/** Of a workgroup; more of them would have too few registers each. */
-const invocationsMax = 512;
 /** Of the largest, that are resident together. */
 const workgroupsFew = 256;
 /** Rows of the head of a large vocabulary. */
 const manyRows = 32_768;
+
+/** The measured one, if its work for one row was measured. */
+function tuningOf(context: KernelContext, args: Linear): LinearTuning {
+  const usual = defaultTuning(context, args);
+  if (context.tunings === undefined || args.rowCapacity !== 1) return usual;
+  return context.tunings.choose(linearContest(context, args, usual, linear));
+}
 
 function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;

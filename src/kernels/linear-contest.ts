@@ -1,0 +1,157 @@
+/** Ways to lay out a linear layer for one row, from which a measurement on the device may choose. */
+import { isDeepStrictEqual } from "node:util";
+import { roundUp } from "../math.ts";
+import { subslice } from "../vulkan/buffer.ts";
+import { sliceAlignment } from "../vulkan/memory.ts";
+import { stepsIn } from "./activations.ts";
+import type { KernelContext } from "./kernel.ts";
+import type { Linear, LinearTuning } from "./linear.ts";
+import { teamOf } from "./reduction.ts";
+import type { Contest, ContestMemory } from "./tunings.ts";
+import { unitValues } from "./unit-values.ts";
+
+/** So many pipelines are made for a measurement of one shape. */
+const candidatesMax = 10;
+/** Of a workgroup; more of them would have too few registers each. */
+export const invocationsMax = 512;
+/** Quads of the input that an invocation holds while it normalizes them. */
+const inputQuadsMax = 16;
+
+/** Steps away from the usual layout: factors, those that promise most first. */
+const steps: readonly Partial<LinearTuning>[] = [
+  { rows: 2 },
+  { rows: 1 / 2 },
+  { split: 2 },
+  { split: 1 / 2 },
+  { subgroups: 2 },
+  { subgroups: 1 / 2 },
+  { split: 1 / 2, subgroups: 1 / 2 },
+  { passes: 2 },
+  { passes: 1 / 2 },
+  { rows: 2, split: 1 / 2 },
+  { rows: 1 / 2, split: 2 },
+];
+
+/** `launch` is `linear` itself. */
+export function linearContest(
+  context: KernelContext,
+  args: Linear,
+  usual: LinearTuning,
+  launch: (context: KernelContext, args: Linear) => void,
+): Contest<LinearTuning> {
+  const { w, gated } = args;
+  const matrices = gated === undefined ? [w] : [w, gated.up];
+  const planes = matrices.flatMap((matrix) => matrix.planes);
+  return {
+    key: keyOf(args),
+    weightBytes: planes.reduce((sum, { byteSize }) => sum + byteSize, 0),
+    candidates: linearCandidates(context, args, usual),
+    inputBytes: 2 * roundUp(w.columns * 4, sliceAlignment) + 4,
+    outputBytes: w.rows * 4,
+    record: (own, tuning, memory) => launch(own, { ...within(memory, args), tuning }),
+    results(memory) {
+      const { y } = within(memory, args);
+      return args.yActivation === "int8" ? stepsIn(y, 1, w.rows) : y;
+    },
+  };
+}
+
+/** "linear Q4_K 14336x4096 gated by silu, of normed int8, to int8" */
+function keyOf({ w, gated, norm, activation, yActivation = "float" }: Linear): string {
+  const heads = norm?.gate === undefined ? "" : ` heads of ${norm.weight.length}`;
+  return (
+    `linear ${w.dtype} ${w.rows}x${w.columns}` +
+    `${gated === undefined ? "" : ` gated by ${gated.gate}`}` +
+    `, of ${norm === undefined ? "" : "normed "}${activation}${heads}, to ${yActivation}`
+  );
+}
+
+/** The usual layout, and its neighbours that are right and not absurd. */
+export function linearCandidates(
+  context: KernelContext,
+  args: Linear,
+  usual: LinearTuning,
+): readonly LinearTuning[] {
+  const { split = 1 } = usual;
+  const candidates: LinearTuning[] = [{ ...usual, split }];
+  for (const step of steps) {
+    const candidate = stepFrom({ ...usual, split }, step, context, args);
+    const isNew = !candidates.some((known) => isDeepStrictEqual(known, candidate));
+    if (isNew && isSensible(candidate, context, args)) candidates.push(candidate);
+  }
+  return candidates.slice(0, candidatesMax);
+}
+
+function stepFrom(
+  from: Required<LinearTuning>,
+  step: Partial<LinearTuning>,
+  context: KernelContext,
+  args: Linear,
+): Required<LinearTuning> {
+  const { lanes, columns } = from;
+  const rows = from.rows * (step.rows ?? 1);
+  const split = from.split * (step.split ?? 1);
+  const teamLanes = teamOf(context).lanes;
+  const least = (split * lanes) / teamLanes;
+  const subgroups = Math.max(from.subgroups * (step.subgroups ?? 1), least);
+  const passes = from.passes * (step.passes ?? 1);
+  if (args.yActivation !== "int8") return { lanes, rows, columns, subgroups, passes, split };
+  // Whole blocks of results, as many as before or by a factor more.
+  const rowsOf = (tuning: Pick<Required<LinearTuning>, "rows" | "subgroups" | "split">) =>
+    ((tuning.subgroups * teamLanes) / lanes / tuning.split) * tuning.rows;
+  const wanted = rowsOf(from) * passes;
+  const turnRows = rowsOf({ rows, subgroups, split });
+  const blockPasses = Math.max(1, roundUp(Math.max(wanted, 32), 32) / turnRows);
+  return { lanes, rows, columns, subgroups, passes: blockPasses, split };
+}
+
+/** What `linear` demands, and what keeps registers, shared memory and every team in use. */
+function isSensible(tuning: Required<LinearTuning>, context: KernelContext, args: Linear): boolean {
+  const { lanes, rows, subgroups, passes, split } = tuning;
+  const { w, gated, norm, yActivation } = args;
+  const { workgroupInvocations, sharedMemoryBytes } = context.capabilities.limits;
+  const workgroup = teamOf(context).lanes * subgroups;
+  const teams = workgroup / lanes / split;
+  const workgroupRows = teams * rows * passes;
+  const units = w.columns / unitValues(w.dtype);
+  return (
+    [rows, subgroups, passes, split, teams].every((count) => Number.isInteger(count)) &&
+    rows <= (gated === undefined ? 8 : 4) &&
+    workgroup <= Math.min(workgroupInvocations, invocationsMax) &&
+    lanes * split <= Math.max(lanes, units) &&
+    workgroupRows <= Math.max(w.rows, 32) &&
+    (yActivation !== "int8" || workgroupRows % 32 === 0) &&
+    (norm === undefined || w.columns / 4 / workgroup <= inputQuadsMax) &&
+    sharedBytes(tuning, args, workgroup, workgroupRows) <= sharedMemoryBytes
+  );
+}
+
+/** Of the shader: the normed input, the results, and sums that meet. */
+function sharedBytes(
+  { lanes, rows, split }: Required<LinearTuning>,
+  { w, norm, activation, yActivation }: Linear,
+  workgroup: number,
+  workgroupRows: number,
+): number {
+  const input = norm === undefined ? 0 : w.columns * (activation === "int8" ? 1.5 : 4);
+  const results = yActivation === "int8" ? workgroupRows * 4 : 0;
+  const parts = split === 1 ? 0 : (workgroup / lanes) * rows * 8;
+  return input + results + parts + Math.max(workgroup * 4, 512) + 64;
+}
+
+/** The same work on memory that nobody else uses. */
+function within({ inputs, outputs, step }: ContestMemory, args: Linear): Linear {
+  const { w, norm, rowSwitch } = args;
+  const stride = roundUp(w.columns * 4, sliceAlignment);
+  const gate = subslice(inputs, stride, w.columns * 4);
+  return {
+    ...args,
+    x: subslice(inputs, 0, w.columns * 4),
+    y: subslice(outputs, 0, w.rows * 4),
+    step,
+    // Sums would grow from run to run.
+    accumulate: false,
+    ...(norm && { norm: { ...norm, ...(norm.gate && { gate }) } }),
+    ...(rowSwitch && { rowSwitch: subslice(inputs, 2 * stride, 4) }),
+  };
+}
