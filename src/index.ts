@@ -93,8 +93,8 @@ export interface LoadOptions {
   /** Time every dispatch (`profile`); slower. */
   readonly profile?: boolean | undefined;
   /**
-   * Measure anew how kernels are laid out best, on whatever device. Otherwise this is done at the
-   * first start on a GPU, for the shapes that `cacheFolder` does not know; never if `deterministic`.
+   * Measure anew how kernels are laid out best, on whatever device. Otherwise only a GPU's first
+   * start measures what `cacheFolder` does not know; never if `deterministic`.
    */
   readonly retune?: boolean | undefined;
   /** Told what seems wrong and does not stop the work. */

@@ -86,8 +86,8 @@ export class Race implements Disposable {
   }
 
   /**
-   * `contests` are the same work on several layers, `others` what a model does between them. It ends
-   * at `deadline`, or soon after; what was not measured twice by then has lost.
+   * `contests` are the same work on several layers, `others` what a model does between them. It
+   * ends at `deadline`, or soon after; what was not measured twice by then has lost.
    */
   run(contests: readonly Contest[], others: readonly Contest[], deadline: number): RaceResult {
     using laps = new DisposableStack();

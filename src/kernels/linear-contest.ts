@@ -1,4 +1,4 @@
-/** Ways to lay out a linear layer for one row, from which a measurement on the device may choose. */
+/** Ways to lay out a linear layer for one row, among which measurements on a device choose. */
 import { isDeepStrictEqual } from "node:util";
 import { roundUp } from "../math.ts";
 import { subslice } from "../vulkan/buffer.ts";
@@ -30,6 +30,8 @@ const steps: readonly Partial<LinearTuning>[] = [
   { passes: 1 / 2 },
   { rows: 2, split: 1 / 2 },
   { rows: 1 / 2, split: 2 },
+  { subgroups: 4 },
+  { split: 4 },
 ];
 
 /** `launch` is `linear` itself. */

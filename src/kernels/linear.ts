@@ -188,7 +188,8 @@ function tuningOf(context: KernelContext, args: Linear): LinearTuning {
   return context.tunings.choose(linearContest(context, args, usual, linear));
 }
 
-function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
+/** By the shape of the work and what the device is. */
+export function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const isCpu = context.capabilities.kind === "cpu";
   if (!isCpu && rowCapacity === 1 && isTall(args)) {

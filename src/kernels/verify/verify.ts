@@ -16,6 +16,7 @@ import { flashCases } from "./flash-cases.ts";
 import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
+import { linearContestCases } from "./linear-contest-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { recurrentCases } from "./recurrent-cases.ts";
 import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
@@ -36,6 +37,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
+  ...linearContestCases,
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
