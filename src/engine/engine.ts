@@ -39,7 +39,7 @@ export interface EngineOptions extends PlanWishes {
   readonly profile?: boolean;
   /** Decides when drafts pay; by default it is measured. */
   readonly draftJudge?: DraftJudge;
-  /** Measure on the device how kernels are laid out best; by default they follow their own rules. */
+  /** Lay kernels out as measurements on the device say; by default they follow their own rules. */
   readonly tuning?: TuningWishes;
   readonly onPlan?: (plan: MemoryPlan) => void;
   readonly onProgress?: (progress: UploadProgress) => void;

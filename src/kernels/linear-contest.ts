@@ -68,69 +68,76 @@ function keyOf({ w, gated, norm, activation, yActivation = "float" }: Linear): s
   );
 }
 
+type Layout = Required<LinearTuning>;
+
 /** The usual layout, and its neighbours that are right and not absurd. */
 export function linearCandidates(
   context: KernelContext,
   args: Linear,
-  usual: LinearTuning,
+  { split = 1, ...rest }: LinearTuning,
 ): readonly LinearTuning[] {
-  const { split = 1 } = usual;
-  const candidates: LinearTuning[] = [{ ...usual, split }];
+  const { lanes: teamLanes } = teamOf(context);
+  const usual: Layout = { ...rest, split };
+  const rowsMost = Math.max(args.w.rows, usual.passes * turnRowsOf(usual, teamLanes));
+  const candidates = [usual];
   for (const step of steps) {
-    const candidate = stepFrom({ ...usual, split }, step, context, args);
-    const isNew = !candidates.some((known) => isDeepStrictEqual(known, candidate));
-    if (isNew && isSensible(candidate, context, args)) candidates.push(candidate);
+    const layout = stepFrom(usual, step, args, teamLanes);
+    const isNew = !candidates.some((known) => isDeepStrictEqual(known, layout));
+    // More rows than there are would leave teams idle.
+    const isFull = layout.passes * turnRowsOf(layout, teamLanes) <= rowsMost;
+    if (isNew && isFull && isSensible(layout, context, args)) candidates.push(layout);
   }
   return candidates.slice(0, candidatesMax);
 }
 
 function stepFrom(
-  from: Required<LinearTuning>,
+  from: Layout,
   step: Partial<LinearTuning>,
-  context: KernelContext,
-  args: Linear,
-): Required<LinearTuning> {
+  { yActivation }: Linear,
+  teamLanes: number,
+): Layout {
   const { lanes, columns } = from;
   const rows = from.rows * (step.rows ?? 1);
   const split = from.split * (step.split ?? 1);
-  const teamLanes = teamOf(context).lanes;
   const least = (split * lanes) / teamLanes;
   const subgroups = Math.max(from.subgroups * (step.subgroups ?? 1), least);
   const passes = from.passes * (step.passes ?? 1);
-  if (args.yActivation !== "int8") return { lanes, rows, columns, subgroups, passes, split };
-  // Whole blocks of results, as many as before or by a factor more.
-  const rowsOf = (tuning: Pick<Required<LinearTuning>, "rows" | "subgroups" | "split">) =>
-    ((tuning.subgroups * teamLanes) / lanes / tuning.split) * tuning.rows;
-  const wanted = rowsOf(from) * passes;
-  const turnRows = rowsOf({ rows, subgroups, split });
-  const blockPasses = Math.max(1, roundUp(Math.max(wanted, 32), 32) / turnRows);
-  return { lanes, rows, columns, subgroups, passes: blockPasses, split };
+  const layout = { lanes, rows, columns, subgroups, passes, split };
+  if (yActivation !== "int8") return layout;
+  // Whole blocks of results: as many as before, or as the step says.
+  const wanted = roundUp(turnRowsOf(from, teamLanes) * passes, 32);
+  return { ...layout, passes: Math.max(1, wanted / turnRowsOf(layout, teamLanes)) };
 }
 
-/** What `linear` demands, and what keeps registers, shared memory and every team in use. */
-function isSensible(tuning: Required<LinearTuning>, context: KernelContext, args: Linear): boolean {
-  const { lanes, rows, subgroups, passes, split } = tuning;
+/** Rows of W that a workgroup computes in a turn. */
+function turnRowsOf({ lanes, rows, subgroups, split }: Layout, teamLanes: number): number {
+  return ((teamLanes * subgroups) / lanes / split) * rows;
+}
+
+/** What `linear` demands, and what keeps to registers and shared memory. */
+function isSensible(layout: Layout, context: KernelContext, args: Linear): boolean {
+  const { lanes, rows, subgroups, passes, split } = layout;
   const { w, gated, norm, yActivation } = args;
   const { workgroupInvocations, sharedMemoryBytes } = context.capabilities.limits;
-  const workgroup = teamOf(context).lanes * subgroups;
+  const { lanes: teamLanes } = teamOf(context);
+  const workgroup = teamLanes * subgroups;
   const teams = workgroup / lanes / split;
-  const workgroupRows = teams * rows * passes;
+  const workgroupRows = turnRowsOf(layout, teamLanes) * passes;
   const units = w.columns / unitValues(w.dtype);
   return (
     [rows, subgroups, passes, split, teams].every((count) => Number.isInteger(count)) &&
     rows <= (gated === undefined ? 8 : 4) &&
     workgroup <= Math.min(workgroupInvocations, invocationsMax) &&
     lanes * split <= Math.max(lanes, units) &&
-    workgroupRows <= Math.max(w.rows, 32) &&
     (yActivation !== "int8" || workgroupRows % 32 === 0) &&
     (norm === undefined || w.columns / 4 / workgroup <= inputQuadsMax) &&
-    sharedBytes(tuning, args, workgroup, workgroupRows) <= sharedMemoryBytes
+    sharedBytes(layout, args, workgroup, workgroupRows) <= sharedMemoryBytes
   );
 }
 
 /** Of the shader: the normed input, the results, and sums that meet. */
 function sharedBytes(
-  { lanes, rows, split }: Required<LinearTuning>,
+  { lanes, rows, split }: Layout,
   { w, norm, activation, yActivation }: Linear,
   workgroup: number,
   workgroupRows: number,
