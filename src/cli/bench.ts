@@ -42,7 +42,7 @@ const flags = {
   streams: integers("list", "texts made at once (default 1)", 1),
   prefixReuse: toggle("also the second turn of a chat, with the first in the cache"),
   spec: toggle("also one text with guesses ahead, some right, some wrong"),
-  tune: toggle("first measure anew how kernels are laid out best here, and keep it"),
+  tune: toggle("first choose how kernels are laid out, by a race"),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -74,7 +74,7 @@ export const benchCommand = command({
     "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
     "zinc bench --streams 1,4,16": "several texts at once",
     "zinc bench --prefix-reuse": "how soon the second turn of a chat begins",
-    "zinc bench --tune": "choose the layouts of kernels anew for this device",
+    "zinc bench --tune": "choose anew how kernels are laid out on this device",
     "zinc bench --spec": "what guessing ahead brings, and what it costs when it is wrong",
   },
   environment: modelEnvironment,
@@ -107,7 +107,7 @@ export const benchCommand = command({
 
 function neverTuned(): UserError {
   const message = "--tune and --deterministic exclude each other";
-  return new UserError("usage", message, "deterministic results come from untuned kernels");
+  return new UserError("usage", message, "deterministic results need untuned kernels");
 }
 
 /** What the measurements need of the engine. */

@@ -16,13 +16,15 @@ export function tuningRows({ tuning, gpus }: Engine) {
 /** A table of what won, and a line on what did not change. */
 export function formatTuning(rows: readonly TuningRow[]): string[] {
   const changed = rows.filter(({ speedup }) => speedup > 1);
+  // "+12.5%"
+  const gainWidth = 6;
   const widthOf = (cells: readonly string[]) => Math.max(0, ...cells.map(({ length }) => length));
   const shapeWidth = widthOf(changed.map(({ shape }) => shape));
   return [
-    `tuned ${rows.length} shapes, of which ${changed.length} gain by another layout`,
+    `kernels tuned: ${changed.length} of ${rows.length} shapes gain by another layout`,
     ...changed.map((row) => {
-      const gain = `${((row.speedup - 1) * 100).toFixed(1)}%`;
-      return `  ${row.shape.padEnd(shapeWidth)}  +${gain}  ${changesIn(row)}`;
+      const gain = `+${((row.speedup - 1) * 100).toFixed(1)}%`;
+      return `  ${row.shape.padEnd(shapeWidth)}  ${gain.padStart(gainWidth)}  ${changesIn(row)}`;
     }),
   ];
 }
