@@ -93,10 +93,10 @@ export interface LoadOptions {
   /** Time every dispatch (`profile`); slower. */
   readonly profile?: boolean | undefined;
   /**
-   * Measure anew how kernels are laid out best, on whatever device. Otherwise only a GPU's first
-   * start measures what `cacheFolder` does not know; never if `deterministic`.
+   * Measure anew how kernels are laid out best, or do without. By default a GPU's first start
+   * measures what `cacheFolder` does not know. Nothing is measured if `deterministic`.
    */
-  readonly retune?: boolean | undefined;
+  readonly tune?: boolean | undefined;
   /** Told what seems wrong and does not stop the work. */
   readonly onWarning?: ((message: string) => void) | undefined;
   /** Told what will be allocated, before it is. */
@@ -143,7 +143,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   const started = performance.now();
   const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
   const { parallel = 8, cacheTokens, checkpoints } = options;
-  const { device, devices, deviceMemory } = options;
+  const { device, devices, deviceMemory, tune, onTuning: onProgress } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
@@ -175,7 +175,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     ...{ profile: options.profile === true, drafts: options.drafts },
-    tuning: { folder, anew: options.retune, onWarning: warn, onProgress: options.onTuning },
+    tuning: tune === false ? undefined : { folder, anew: tune, onWarning: warn, onProgress },
     ...(options.onPlan && { onPlan: options.onPlan }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   });

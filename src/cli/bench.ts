@@ -42,7 +42,7 @@ const flags = {
   streams: integers("list", "texts made at once (default 1)", 1),
   prefixReuse: toggle("also the second turn of a chat, with the first in the cache"),
   spec: toggle("also one text with guesses ahead, some right, some wrong"),
-  tune: toggle("first choose how kernels are laid out, by a race"),
+  tune: toggle("first race layouts of kernels anew; =off does without"),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -67,7 +67,7 @@ export const benchCommand = command({
 
     How kernels for one text are laid out best is measured at a model's first start on a GPU, for
     two seconds at most, and kept in the cache folder. With --tune it is measured anew and more
-    thoroughly, on a processor too, and what won is listed.
+    thoroughly, on a processor too, and what won is listed; --tune=off shows the speed without.
   `,
   examples: {
     "zinc bench -m llama-3.1-8b": "the usual measure",
@@ -82,14 +82,14 @@ export const benchCommand = command({
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
-    const { tune = false } = values;
-    if (tune && values.deterministic === true) throw neverTuned();
+    const { tune } = values;
+    if (tune === true && values.deterministic === true) throw neverTuned();
     const sizes = sizesOf(values);
     const described = await requireContext(values.model, sizes.contextTokens);
     const isSpread = values.devices !== undefined && values.devices.length > 1;
     const own = described.predictor === undefined || isSpread ? "ngram" : "mtp";
     const draft = values.spec === true ? own : "off";
-    const wishes = { ...sizes, retune: tune };
+    const wishes = { ...sizes, tune };
     using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, wishes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
@@ -98,7 +98,7 @@ export const benchCommand = command({
     const report = {
       device: { ...describeDevices(model.engine), readGBs: readBytesPerSecond / 1e9 },
       model: { name: model.config.name, weightBytes: plan.weightBytes, cache: describeCache(plan) },
-      ...(tune && { tuning: tuningRows(model.engine) }),
+      ...(tune === true && { tuning: tuningRows(model.engine) }),
       ...rows,
     };
     await writeOut(values.json === true ? `${JSON.stringify(report)}\n` : format(report));

@@ -40,7 +40,7 @@ export interface EngineOptions extends PlanWishes {
   /** Decides when drafts pay; by default it is measured. */
   readonly draftJudge?: DraftJudge;
   /** Lay kernels out as measurements on the device say; by default they follow their own rules. */
-  readonly tuning?: TuningWishes;
+  readonly tuning?: TuningWishes | undefined;
   readonly onPlan?: (plan: MemoryPlan) => void;
   readonly onProgress?: (progress: UploadProgress) => void;
 }

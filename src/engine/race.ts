@@ -15,14 +15,17 @@ import { Result, VulkanError } from "../vulkan/result.ts";
 import { areAlike, beats, winnerOf } from "./race-judge.ts";
 import { seededRandom } from "./sampler.ts";
 
-/** Weights of a lap, and of what runs between two: far more than caches of most GPUs hold. */
+/** Weights of a lap, and of what runs between two: together far more than caches hold. */
 const lapBytes = 128 << 20;
 const lapDispatchesMax = 64;
 /** Cards that idle are slow, and making pipelines lets them idle. */
 const warmUpMs = 20;
 const roundCount = 2;
-/** Of each layout in a round, in turn; the fastest counts. */
-const lapsPerRound = 4;
+/** Of each layout in a round; the fastest counts. Fast cards take more of them. */
+const lapsLeast = 4;
+const lapsMost = 32;
+/** Of a round, in which those are taken. */
+const roundMs = 30;
 /** Of the time for a race, what may be spent on making pipelines. */
 const preparationShare = 0.7;
 
@@ -99,8 +102,7 @@ export class Race implements Disposable {
     const runners = this.#prepare(laps, contests, deadline - timeLeft * (1 - preparationShare));
     const [usual] = runners;
     if (usual === undefined || runners.length === 1) return none;
-    const bytes = contests.reduce((sum, { weightBytes }) => sum + weightBytes, 0);
-    const between = this.#lapOf(laps, others, usualOf, lapBytes - bytes);
+    const between = this.#lapOf(laps, others, usualOf);
     const start = performance.now();
     while (performance.now() - start < warmUpMs) this.#time(usual, between);
     const rounds: number[][] = [];
@@ -157,17 +159,16 @@ export class Race implements Disposable {
     }
   }
 
-  /** Takes so many of the contests that they read that many bytes; undefined if that is none. */
+  /** Takes contests until they read enough; undefined without any. */
   #lapOf(
     laps: DisposableStack,
     contests: readonly Contest[],
     candidateOf: (contest: Contest) => object,
-    bytesWanted = lapBytes,
   ): Lap | undefined {
     const taken: Contest[] = [];
     let bytes = 0;
     for (const contest of contests.slice(0, lapDispatchesMax)) {
-      if (bytes >= bytesWanted) break;
+      if (bytes >= lapBytes) break;
       bytes += contest.weightBytes;
       taken.push(contest);
     }
@@ -192,7 +193,9 @@ export class Race implements Disposable {
     deadline: number,
   ): Map<Runner, number> | undefined {
     const best = new Map<Runner, number>();
-    for (let lap = 0; lap < lapsPerRound; lap++) {
+    const enough = performance.now() + roundMs;
+    for (let lap = 0; lap < lapsMost; lap++) {
+      if (lap >= lapsLeast && performance.now() > enough) break;
       // They take turns, so that what disturbs the device disturbs all.
       for (const runner of runners) {
         if (performance.now() > deadline) return lap === 0 ? undefined : best;
