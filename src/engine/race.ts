@@ -3,17 +3,14 @@
  * Nothing of the model is written: inputs and results lie in memory of the race.
  */
 import { invariant } from "../errors.ts";
-import { stepBytes, writeStep } from "../kernels/step.ts";
-import type { Contest, ContestMemory } from "../kernels/tunings.ts";
-import { hostBytes, subslice, type BufferSlice } from "../vulkan/buffer.ts";
+import type { Contest } from "../kernels/tunings.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
-import { MemoryGroup } from "../vulkan/memory.ts";
 import { Pipelines } from "../vulkan/pipeline.ts";
 import { ProgramTimer } from "../vulkan/profiler.ts";
 import { Program } from "../vulkan/program.ts";
 import { Result, VulkanError } from "../vulkan/result.ts";
 import { areAlike, beats, winnerOf } from "./race-judge.ts";
-import { seededRandom } from "./sampler.ts";
+import { RaceMemory } from "./race-memory.ts";
 
 /** Weights of a lap, and of what runs between two: together far more than caches hold. */
 const lapBytes = 128 << 20;
@@ -52,38 +49,15 @@ export class Race implements Disposable {
   readonly #gpu: Gpu;
   /** What loses is kept nowhere. */
   readonly #pipelines: Pipelines;
-  readonly #memory: ContestMemory;
-  readonly #readback: BufferSlice;
+  readonly #memory: RaceMemory;
   readonly #owned: DisposableStack;
 
   /** For all work that may be raced or run in between. Throws a "memory" error, holding nothing. */
   constructor(gpu: Gpu, contests: readonly Contest[]) {
-    const largest = (of: (contest: Contest) => number) => Math.max(4, ...contests.map(of));
-    const [inputBytes, outputBytes] = [largest((c) => c.inputBytes), largest((c) => c.outputBytes)];
     using owned = new DisposableStack();
-    const allocate = (use: "device" | "upload" | "step" | "readback", byteSize: number) => {
-      const pieces = [{ label: "a race", byteSize }];
-      const group = owned.adopt(new MemoryGroup(gpu.device, use, pieces, "a race"), (g) =>
-        g.free(),
-      );
-      const [slice] = group.slices;
-      invariant(slice !== undefined, "no memory for a race");
-      return slice;
-    };
-    const shape = { rowCapacity: 1, sequenceCapacity: 1, tableStride: 1 };
-    const step = allocate("step", stepBytes(shape));
-    const words = hostBytes(step);
-    const row = { token: 0, position: 0, sequence: 0 };
-    writeStep(new Uint32Array(words.buffer, words.byteOffset, words.length / 4), shape, [row], [0]);
-    const inputs = allocate("device", inputBytes);
-    this.#memory = { inputs, outputs: allocate("device", outputBytes), step };
-    this.#readback = allocate("readback", outputBytes);
-    const staging = allocate("upload", inputBytes);
-    const random = seededRandom(1);
-    const values = Float32Array.from({ length: inputBytes / 4 }, () => 2 * random() - 1);
-    hostBytes(staging).set(new Uint8Array(values.buffer));
-    gpu.run("inputs of a race", (program) => program.copy(staging, inputs));
+    const memory = owned.use(new RaceMemory(gpu, contests));
     this.#gpu = gpu;
+    this.#memory = memory;
     this.#pipelines = owned.adopt(new Pipelines(gpu.device), (pipelines) => pipelines.close());
     this.#owned = owned.move();
   }
@@ -181,7 +155,7 @@ export class Race implements Disposable {
       own.free(),
     );
     const context = { program, pipelines, capabilities: device.capabilities };
-    for (const contest of taken) contest.record(context, candidateOf(contest), this.#memory);
+    for (const contest of taken) contest.record(context, candidateOf(contest), this.#memory.slices);
     program.seal();
     return { program, timer };
   }
@@ -220,10 +194,7 @@ export class Race implements Disposable {
   #results(contests: readonly Contest[]): Float32Array {
     const [contest] = contests;
     invariant(contest !== undefined, "nothing to race");
-    const source = contest.results(this.#memory);
-    const target = subslice(this.#readback, 0, source.byteSize);
-    this.#gpu.run("results of a race", (program) => program.copy(source, target));
-    return new Float32Array(hostBytes(target).slice().buffer);
+    return this.#memory.read(contest.results(this.#memory.slices));
   }
 }
 

@@ -37,6 +37,9 @@ export interface KernelContext {
   };
 }
 
+/** What a layout is chosen by. */
+export type DeviceContext = Pick<KernelContext, "capabilities" | "force">;
+
 type AccessKind = "read" | "write" | "update";
 
 interface AccessField<In> extends Field<In> {

@@ -4,7 +4,7 @@ import { roundUp } from "../math.ts";
 import { subslice } from "../vulkan/buffer.ts";
 import { sliceAlignment } from "../vulkan/memory.ts";
 import { stepsIn } from "./activations.ts";
-import type { KernelContext } from "./kernel.ts";
+import type { DeviceContext, KernelContext } from "./kernel.ts";
 import type { Linear, LinearTuning } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
 import type { Contest, ContestMemory } from "./tunings.ts";
@@ -36,7 +36,7 @@ const steps: readonly Partial<LinearTuning>[] = [
 
 /** `launch` is `linear` itself. */
 export function linearContest(
-  context: KernelContext,
+  context: DeviceContext,
   args: Linear,
   usual: LinearTuning,
   launch: (context: KernelContext, args: Linear) => void,
@@ -72,7 +72,7 @@ type Layout = Required<LinearTuning>;
 
 /** The usual layout, and its neighbours that are right and not absurd. */
 export function linearCandidates(
-  context: KernelContext,
+  context: DeviceContext,
   args: Linear,
   { split = 1, ...rest }: LinearTuning,
 ): readonly LinearTuning[] {
@@ -115,7 +115,7 @@ function turnRowsOf({ lanes, rows, subgroups, split }: Layout, teamLanes: number
 }
 
 /** What `linear` demands, and what keeps to registers and shared memory. */
-function isSensible(layout: Layout, context: KernelContext, args: Linear): boolean {
+function isSensible(layout: Layout, context: DeviceContext, args: Linear): boolean {
   const { lanes, rows, subgroups, passes, split } = layout;
   const { w, gated, norm, yActivation } = args;
   const { workgroupInvocations, sharedMemoryBytes } = context.capabilities.limits;

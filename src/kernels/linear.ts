@@ -13,6 +13,7 @@ import {
   reads,
   updates,
   writes,
+  type DeviceContext,
   type KernelContext,
 } from "./kernel.ts";
 import { invocationsMax, linearContest } from "./linear-contest.ts";
@@ -189,7 +190,7 @@ function tuningOf(context: KernelContext, args: Linear): LinearTuning {
 }
 
 /** By the shape of the work and what the device is. */
-export function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
+export function defaultTuning(context: DeviceContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const isCpu = context.capabilities.kind === "cpu";
   if (!isCpu && rowCapacity === 1 && isTall(args)) {
@@ -239,7 +240,7 @@ function isTall({ w, norm, activation, gated, yActivation }: Linear): boolean {
 }
 
 /** Where rows are too few to keep the device busy and long enough, teams share them. */
-function splitOf(context: KernelContext, args: Linear, rows: number, lanes: number): number {
+function splitOf(context: DeviceContext, args: Linear, rows: number, lanes: number): number {
   const { w, norm, yActivation, rowCapacity } = args;
   const { lanes: teamLanes } = teamOf(context);
   if (context.capabilities.kind === "cpu" || yActivation === "int8") return 1;
@@ -265,7 +266,7 @@ type Patch = Pick<LinearTuning, "rows" | "columns">;
 const columnsMax = 4;
 
 /** What fits into registers, and keeps both weights and activations there for several products. */
-function patch({ capabilities }: KernelContext, product: Linear): Patch {
+function patch({ capabilities }: DeviceContext, product: Linear): Patch {
   const { w, rowCapacity, activation, gated } = product;
   // Two matrices with long units fill them.
   const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;

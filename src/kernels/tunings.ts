@@ -24,10 +24,15 @@ export interface Contest<T extends object = object> {
   results(memory: ContestMemory): BufferSlice;
 }
 
+/** More than any mixture has for a row. */
+export const contestChoices = 64;
+
 export interface ContestMemory {
   /** Floats between -1 and 1, not to be written. */
   readonly inputs: BufferSlice;
   readonly outputs: BufferSlice;
+  /** The first `contestChoices` experts are chosen, as `expertChoice` would write it. */
+  readonly choices: BufferSlice;
   /** A step of one row, which is an output. */
   readonly step: BufferSlice;
 }

@@ -16,17 +16,21 @@ export function tuningRows({ tuning, gpus }: Engine) {
 /** A table of what won, and a line on what did not change. */
 export function formatTuning(rows: readonly TuningRow[]): string[] {
   const changed = rows.filter(({ speedup }) => speedup > 1);
-  // "+12.5%"
-  const gainWidth = 6;
   const widthOf = (cells: readonly string[]) => Math.max(0, ...cells.map(({ length }) => length));
   const shapeWidth = widthOf(changed.map(({ shape }) => shape));
+  const gainWidth = widthOf(changed.map(gainOf));
   return [
     `kernels tuned: ${changed.length} of ${rows.length} shapes gain by another layout`,
     ...changed.map((row) => {
-      const gain = `+${((row.speedup - 1) * 100).toFixed(1)}%`;
-      return `  ${row.shape.padEnd(shapeWidth)}  ${gain.padStart(gainWidth)}  ${changesIn(row)}`;
+      const gain = gainOf(row).padStart(gainWidth);
+      return `  ${row.shape.padEnd(shapeWidth)}  ${gain}  ${changesIn(row)}`;
     }),
   ];
+}
+
+/** "+12.5%" */
+function gainOf({ speedup }: TuningRow): string {
+  return `+${((speedup - 1) * 100).toFixed(1)}%`;
 }
 
 /** "rows 2 → 4, split 4 → 2" */

@@ -52,12 +52,7 @@ function layoutsOf(bench: Workbench, input: Input): readonly LinearTuning[] {
     ...(quantizes && { yActivation: "int8" }),
   };
   const capabilities = { ...bench.gpu.device.capabilities, kind: "discrete" as const };
-  const layouts: LinearTuning[] = [];
-  bench.run((plain) => {
-    const context = { ...plain, capabilities };
-    layouts.push(...linearCandidates(context, args, defaultTuning(context, args)));
-  });
-  return layouts;
+  return linearCandidates({ capabilities }, args, defaultTuning({ capabilities }, args));
 }
 
 export const linearContestCases: readonly VerifyCase[] = inputs.map((input) => ({

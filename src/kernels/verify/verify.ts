@@ -12,6 +12,7 @@ import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { expertVerifyCases } from "./expert-cases.ts";
+import { expertContestCases } from "./expert-contest-cases.ts";
 import { flashCases } from "./flash-cases.ts";
 import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
@@ -41,6 +42,7 @@ export const verifyCases: readonly VerifyCase[] = [
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
+  ...expertContestCases,
   ...sortedExpertCases,
   ...routerCases,
   ...sampleCases,
