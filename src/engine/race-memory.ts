@@ -8,6 +8,9 @@ import type { Gpu } from "../vulkan/gpu.ts";
 import { MemoryGroup } from "../vulkan/memory.ts";
 import { seededRandom } from "./sampler.ts";
 
+/** The bits of a NaN. */
+const poison = 0xffff_ffff;
+
 export class RaceMemory implements Disposable {
   readonly slices: ContestMemory;
   readonly #gpu: Gpu;
@@ -47,6 +50,11 @@ export class RaceMemory implements Disposable {
     this.#readback = allocate("readback", outputBytes);
     this.#gpu = gpu;
     this.#groups = groups.move();
+  }
+
+  /** Makes results no numbers, so that what a layout leaves out is seen. */
+  poison(): void {
+    this.#gpu.run("results of a race", (program) => program.fill(this.slices.outputs, poison));
   }
 
   /** What the host cannot see, as floats. */

@@ -108,6 +108,7 @@ export class Race implements Disposable {
       if (usual !== undefined && performance.now() > until) break;
       const lap = this.#lapOrFault(laps, contests, candidate);
       if (lap === undefined) continue;
+      this.#memory.poison();
       this.#time(lap);
       const results = this.#results(contests);
       if (usual === undefined || areAlike(usual.results, results)) {

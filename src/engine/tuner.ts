@@ -60,7 +60,7 @@ export class Tuner {
   /** Races what is not known yet of a part of a model, whose weights must be loaded. */
   async tune(stage: Stage): Promise<readonly TuningResult[]> {
     const { anew = false, onWarning = () => {} } = this.#wishes;
-    // A processor takes long to compile pipelines, and its own time is what they would save.
+    // To a processor, making pipelines costs more than the best of them saves.
     if (!anew && this.#facts.kind === "cpu") return [];
     const contests = this.tunings.listen(() => stage.prepareOne());
     const shapes = Object.values(Object.groupBy(contests, ({ key }) => key)) as Contest[][];
