@@ -15,6 +15,7 @@ import { chatPrompt, type ChatFormat, type ChatRequest } from "./chat/chat-promp
 import {
   Generation,
   requireCount,
+  requireDimensions,
   requirePrompt,
   type GenerateOptions,
   type Prompt,
@@ -37,6 +38,7 @@ import { cacheTypes, type KvTypeName } from "./engine/cache-types.ts";
 import { Engine } from "./engine/engine.ts";
 import type { MemoryPlan } from "./engine/plan.ts";
 import type { Sequence } from "./engine/sequence.ts";
+import type { TuningProgress } from "./engine/tuner.ts";
 import { UserError } from "./errors.ts";
 import { openGguf, type GgufFile } from "./gguf/file.ts";
 import { describeModel } from "./model/architectures.ts";
@@ -90,11 +92,17 @@ export interface LoadOptions {
   readonly cacheFolder?: string | null | undefined;
   /** Time every dispatch (`profile`); slower. */
   readonly profile?: boolean | undefined;
+  /**
+   * Measure anew how kernels are laid out best, or do without. By default a GPU's first start
+   * measures what `cacheFolder` does not know. Nothing is measured if `deterministic`.
+   */
+  readonly tune?: boolean | undefined;
   /** Told what seems wrong and does not stop the work. */
   readonly onWarning?: ((message: string) => void) | undefined;
   /** Told what will be allocated, before it is. */
   readonly onPlan?: ((plan: MemoryPlan) => void) | undefined;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+  readonly onTuning?: ((progress: TuningProgress) => void) | undefined;
 }
 
 export interface EmbedOptions {
@@ -135,7 +143,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   const started = performance.now();
   const { contextTokens, contextTokensMax, onWarning: warn = () => {} } = options;
   const { parallel = 8, cacheTokens, checkpoints } = options;
-  const { device, devices, deviceMemory } = options;
+  const { device, devices, deviceMemory, tune, onTuning: onProgress } = options;
   if (contextTokens !== undefined) requireCount("contextTokens", contextTokens, 1);
   if (contextTokensMax !== undefined) requireCount("contextTokensMax", contextTokensMax, 1);
   if (cacheTokens !== undefined) requireCount("cacheTokens", cacheTokens, 1);
@@ -153,8 +161,9 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
   if (template?.problem !== undefined) {
     warn(`the model's chat template cannot be used (${template.problem}); ChatML stands in for it`);
   }
-  const { cacheFolder: folder = cacheFolder() } = options;
-  const gpus = Gpu.openAll({ device, devices, cacheFolder: folder ?? undefined, warn });
+  const { cacheFolder: wanted = cacheFolder() } = options;
+  const folder = wanted ?? undefined;
+  const gpus = Gpu.openAll({ device, devices, cacheFolder: folder, warn });
   for (const gpu of gpus) opened.defer(() => gpu.close());
   const engine = await Engine.loadOver(gpus, () => models.pop() ?? describe(), {
     memoryBytes: deviceMemory,
@@ -166,6 +175,7 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
     parallel: Math.min(parallel, parallelMax),
     deterministic: options.deterministic === true,
     ...{ profile: options.profile === true, drafts: options.drafts },
+    tuning: tune === false ? undefined : { folder, anew: tune, onWarning: warn, onProgress },
     ...(options.onPlan && { onPlan: options.onPlan }),
     ...(options.onProgress && { onProgress: options.onProgress }),
   });
@@ -182,17 +192,6 @@ export async function load(path?: string, options: LoadOptions = {}): Promise<La
 /** Whether an error means that the device is gone, with everything that was on it. */
 export function isDeviceLost(error: unknown): boolean {
   return error instanceof VulkanError && error.result === Result.ERROR_DEVICE_LOST;
-}
-
-/** Throws a "usage" error for more dimensions than an embedding has. */
-export function requireDimensions({ name, width }: ModelConfig, dimensions: number): void {
-  requireCount("dimensions", dimensions, 1);
-  if (dimensions <= width) return;
-  throw new UserError(
-    "usage",
-    `${name} has embeddings of ${width} dimensions, not ${dimensions}`,
-    `ask for up to ${width}`,
-  );
 }
 
 interface Parts {
@@ -316,7 +315,7 @@ export class LanguageModel implements Disposable {
   async embed(text: Prompt, options: EmbedOptions = {}): Promise<Float32Array> {
     const { dimensions, signal } = options;
     const closing = this.#open();
-    if (dimensions !== undefined) requireDimensions(this.config, dimensions);
+    if (dimensions !== undefined) requireDimensions(this.engine, dimensions);
     const prompt =
       typeof text === "string" ? encodeDocument(this.tokenizer, text) : [...text.tokens];
     requirePrompt(this.engine, prompt);

@@ -194,6 +194,18 @@ export function requireCount(name: string, value: number, min: number): void {
   throw new UserError("usage", `${name} is ${value}`, `it must be a whole number from ${min}`);
 }
 
+/** Throws a "usage" error for more dimensions than an embedding has. */
+export function requireDimensions({ model }: Engine, dimensions: number): void {
+  const { name, width } = model.config;
+  requireCount("dimensions", dimensions, 1);
+  if (dimensions <= width) return;
+  throw new UserError(
+    "usage",
+    `${name} has embeddings of ${width} dimensions, not ${dimensions}`,
+    `ask for up to ${width}`,
+  );
+}
+
 function requireTokens(engine: Engine, ids: Iterable<number>): void {
   const { vocabularySize } = engine.model.config;
   for (const id of ids) {

@@ -25,6 +25,7 @@ import {
   speculationTokens,
   type SpeculationRow,
 } from "./bench/speculation.ts";
+import { formatTuning, tuningRows, type TuningRow } from "./bench/tuning.ts";
 import { command } from "./command.ts";
 import { integer, integers, toggle, type Values } from "./flag.ts";
 import { contextFlags, modelEnvironment, modelFlags, outputFlags, placeFlags } from "./flags.ts";
@@ -41,6 +42,7 @@ const flags = {
   streams: integers("list", "texts made at once (default 1)", 1),
   prefixReuse: toggle("also the second turn of a chat, with the first in the cache"),
   spec: toggle("also one text with guesses ahead, some right, some wrong"),
+  tune: toggle("first race layouts of kernels anew; =off does without"),
   repeats: integer(
     "r",
     "repetitions, of which the median counts (default 3)",
@@ -62,12 +64,17 @@ export const benchCommand = command({
 
     Decode must read all weights for every token: the share of the floor compares it with the
     read bandwidth that is measured on the same device just before.
+
+    How kernels for one text are laid out best is measured at a model's first start on a GPU, for
+    two seconds at most, and kept in the cache folder. With --tune it is measured anew and more
+    thoroughly, on a processor too, and what won is listed; --tune=off shows the speed without.
   `,
   examples: {
     "zinc bench -m llama-3.1-8b": "the usual measure",
     "zinc bench -p 128,512 -n 128 --depth 0,4096": "several lengths, and a full cache",
     "zinc bench --streams 1,4,16": "several texts at once",
     "zinc bench --prefix-reuse": "how soon the second turn of a chat begins",
+    "zinc bench --tune": "choose anew how kernels are laid out on this device",
     "zinc bench --spec": "what guessing ahead brings, and what it costs when it is wrong",
   },
   environment: modelEnvironment,
@@ -75,12 +82,15 @@ export const benchCommand = command({
   flags: { ...flags, promptTokens: { ...flags.promptTokens, alias: "p" } },
   async run(values) {
     setQuiet(values.quiet === true);
+    const { tune } = values;
+    if (tune === true && values.deterministic === true) throw neverTuned();
     const sizes = sizesOf(values);
     const described = await requireContext(values.model, sizes.contextTokens);
     const isSpread = values.devices !== undefined && values.devices.length > 1;
     const own = described.predictor === undefined || isSpread ? "ngram" : "mtp";
     const draft = values.spec === true ? own : "off";
-    using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, sizes);
+    const wishes = { ...sizes, tune };
+    using model = await loadModel({ ...values, ctx: sizes.contextTokens, draft }, wishes);
     requireRoom(model, sizes);
     const results = await measure(model, values);
     const { readBytesPerSecond, ...rows } = results;
@@ -88,11 +98,17 @@ export const benchCommand = command({
     const report = {
       device: { ...describeDevices(model.engine), readGBs: readBytesPerSecond / 1e9 },
       model: { name: model.config.name, weightBytes: plan.weightBytes, cache: describeCache(plan) },
+      ...(tune === true && { tuning: tuningRows(model.engine) }),
       ...rows,
     };
     await writeOut(values.json === true ? `${JSON.stringify(report)}\n` : format(report));
   },
 });
+
+function neverTuned(): UserError {
+  const message = "--tune and --deterministic exclude each other";
+  return new UserError("usage", message, "deterministic results need untuned kernels");
+}
 
 /** What the measurements need of the engine. */
 function sizesOf(values: Values<typeof flags>) {
@@ -178,6 +194,7 @@ function measureReading({ gpus, plan: { stages, weightBytes } }: Engine): number
 interface Report {
   readonly device: { readonly name: string; readonly driver: string; readonly readGBs: number };
   readonly model: { readonly name: string; readonly weightBytes: number; readonly cache: string };
+  readonly tuning?: readonly TuningRow[];
   readonly prefill: readonly PrefillRow[];
   readonly decode: readonly DecodeRow[];
   readonly prefixReuse?: readonly ReuseRow[];
@@ -185,10 +202,11 @@ interface Report {
 }
 
 function format(report: Report): string {
-  const { device, model, prefill, decode, prefixReuse = [], speculation = [] } = report;
+  const { device, model, tuning, prefill, decode, prefixReuse = [], speculation = [] } = report;
   const lines = [
     `${device.name} (${device.driver}), reads ${device.readGBs.toFixed(1)} GB/s`,
     `${model.name}, ${formatBytes(model.weightBytes)} of weights, cache ${model.cache}`,
+    ...(tuning === undefined ? [] : formatTuning(tuning)),
     ...prefill.map(({ tokens, tokS }) => `prefill ${tokens} tokens: ${tokS.toFixed(1)} tok/s`),
     ...decode.map(formatDecode),
     ...prefixReuse.map(formatReuse),

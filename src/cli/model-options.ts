@@ -57,6 +57,8 @@ export async function loadModel(
       checkpoints: 0,
       template,
       onWarning: warn,
+      onTuning: ({ deviceName, done, total }) =>
+        new Progress(`tuning for ${deviceName}:`).step(done, total, "shapes"),
       onProgress: ({ doneBytes, totalBytes }) => progress.update(doneBytes, totalBytes),
       ...extra,
     });

@@ -30,6 +30,7 @@ import { Sequence } from "./sequence.ts";
 import { Speculation } from "./speculation.ts";
 import { loadStages, type LoadedStages } from "./stage-loader.ts";
 import { TokenLoop } from "./token-loop.ts";
+import type { TuningResult, TuningWishes } from "./tuner.ts";
 
 export interface EngineOptions extends PlanWishes {
   /** Results do not depend on how many rows share a step. */
@@ -38,6 +39,8 @@ export interface EngineOptions extends PlanWishes {
   readonly profile?: boolean;
   /** Decides when drafts pay; by default it is measured. */
   readonly draftJudge?: DraftJudge;
+  /** Lay kernels out as measurements on the device say; by default they follow their own rules. */
+  readonly tuning?: TuningWishes | undefined;
   readonly onPlan?: (plan: MemoryPlan) => void;
   readonly onProgress?: (progress: UploadProgress) => void;
 }
@@ -62,6 +65,8 @@ export class Engine {
   readonly gpus: readonly Gpu[];
   readonly model: Model;
   readonly plan: MemoryPlan;
+  /** What was measured when it was loaded. */
+  readonly tuning: readonly TuningResult[];
   readonly #groups: readonly MemoryGroup[];
   readonly #runner: Runner;
   #passes: PredictorPasses | undefined;
@@ -72,12 +77,13 @@ export class Engine {
   private constructor(
     model: Model,
     plan: MemoryPlan,
-    { stages, groups }: LoadedStages,
+    { stages, groups, tuning }: LoadedStages,
     { deterministic = false, profile = false, drafts = "off", draftJudge }: EngineOptions,
   ) {
     this.gpus = stages.map(({ gpu }) => gpu);
     this.model = model;
     this.plan = plan;
+    this.tuning = tuning;
     this.#groups = groups;
     const runner = new Runner(stages);
     const blockCount = cacheBlockCount(plan.cacheTokens);
@@ -94,7 +100,8 @@ export class Engine {
     const speculation = new Speculation(draftJudge ?? new DraftAccount(isRecurrent));
     const [stage] = stages;
     if (drafts === "mtp" && stage !== undefined) {
-      const options = { deterministic, profile };
+      const { tunings } = stage;
+      const options = { deterministic, profile, tunings };
       const passes = new PredictorPasses(stage.gpu, model, stage.memory, options);
       passes.prepare();
       this.#passes = passes;
@@ -134,8 +141,8 @@ export class Engine {
     const devices = gpus.map(({ device }) => device);
     const plan = planMemory(devices, model, options);
     options.onPlan?.(plan);
-    const { deterministic = false, profile = false, onProgress } = options;
-    const loaded = await loadStages(sites, plan, { deterministic, profile }, onProgress);
+    const { deterministic = false, profile = false, tuning, onProgress } = options;
+    const loaded = await loadStages(sites, plan, { deterministic, profile, tuning }, onProgress);
     try {
       return new Engine(model, plan, loaded, options);
     } catch (error) {

@@ -193,7 +193,8 @@ export class PredictorPasses {
     const { logits, samplingScratch: scratch } = this.#memory;
     const { deterministic } = this.#options;
     const program = new Program(device, pipelines, `guesses behind ${rowCapacity} rows of ${name}`);
-    const context = { program, pipelines, capabilities: device.capabilities };
+    const { tunings } = this.#options;
+    const context = { program, pipelines, capabilities: device.capabilities, tunings };
     const written = subslice(logits, 0, outputCapacity * vocabulary * 4);
     const latest = this.#latest;
     this.#predictor.record(

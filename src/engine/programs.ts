@@ -6,6 +6,7 @@ import { invariant } from "../errors.ts";
 import type { KernelContext } from "../kernels/kernel.ts";
 import type { KvTypes } from "../kernels/kv-type.ts";
 import { sample } from "../kernels/sample.ts";
+import type { Tunings } from "../kernels/tunings.ts";
 import { scratchSlice, type LayerRange, type Model } from "../model/model.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
@@ -81,6 +82,8 @@ export interface ProgramOptions {
   readonly deterministic: boolean;
   /** Time each dispatch; every one then stands alone between barriers. */
   readonly profile: boolean;
+  /** Measured layouts of kernels. */
+  readonly tunings?: Tunings | undefined;
 }
 
 /** Rows are rounded up to a power of two. */
@@ -141,7 +144,8 @@ export class Programs {
     const logitsBytes = outputCapacity * vocabulary * 4;
     invariant(logitsBytes <= logits.byteSize, `logits of ${outputCapacity} rows`);
     const written = { ...logits, byteSize: logitsBytes };
-    const context = { program, pipelines, capabilities: device.capabilities };
+    const { tunings } = this.#options;
+    const context = { program, pipelines, capabilities: device.capabilities, tunings };
     this.#recordLayers(context, own, { ...key, logits: written });
     if (samples) {
       sample(context, { logits: written, ...own, scratch, latest, outputCapacity, vocabulary });

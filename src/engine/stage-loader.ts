@@ -10,6 +10,7 @@ import { allocateEngineMemory } from "./memory.ts";
 import type { MemoryPlan } from "./plan.ts";
 import { flightCountOf, type ProgramOptions } from "./programs.ts";
 import { Stage } from "./stage.ts";
+import { Tuner, type TuningResult, type TuningWishes } from "./tuner.ts";
 
 /** A device, and a description of the model whose weights lie there. */
 export interface StageSite {
@@ -17,18 +18,25 @@ export interface StageSite {
   readonly model: Model;
 }
 
+/** Results that do not depend on the number of rows do not depend on measurements either. */
+export interface StageOptions extends Omit<ProgramOptions, "tunings"> {
+  readonly tuning?: TuningWishes | undefined;
+}
+
 export interface LoadedStages {
   /** In the order of the layers. */
   readonly stages: readonly Stage[];
   /** All that they take. */
   readonly groups: readonly MemoryGroup[];
+  /** What was measured on them. */
+  readonly tuning: readonly TuningResult[];
 }
 
 /** Holds nothing if it throws. */
 export async function loadStages(
   sites: readonly StageSite[],
   plan: MemoryPlan,
-  options: ProgramOptions,
+  { tuning: wishes, ...options }: StageOptions,
   onProgress?: (progress: UploadProgress) => void,
 ): Promise<LoadedStages> {
   const parts = sites.map(({ model }, i) => {
@@ -40,6 +48,7 @@ export async function loadStages(
   const flightCount = flightCountOf(sites.length);
   const groups: MemoryGroup[] = [];
   const stages: Stage[] = [];
+  const tuning: TuningResult[] = [];
   try {
     for (const [i, part] of parts.entries()) {
       const site = sites[i];
@@ -49,10 +58,15 @@ export async function loadStages(
       groups.push(await uploadWeights(gpu, model.weights.file, part.weights, tell(i)));
       const memory = allocateEngineMemory(gpu, model, plan, { part, flightCount });
       groups.push(...memory.groups);
-      stages.push(new Stage(gpu, model, plan, memory, options));
+      const tuner = wishes && !options.deterministic ? new Tuner(gpu, wishes) : undefined;
+      const tunings = tuner?.tunings;
+      const stage = new Stage(gpu, model, plan, memory, { ...options, tunings });
+      stages.push(stage);
+      tuning.push(...((await tuner?.tune(stage)) ?? []));
     }
-    return { stages, groups };
+    return { stages, groups, tuning };
   } catch (error) {
+    for (const stage of stages) stage.free();
     for (const group of groups) group.free();
     throw error;
   }

@@ -5,6 +5,7 @@
 import { invariant } from "../errors.ts";
 import { writeSamplings, type OutputSampling } from "../kernels/sample.ts";
 import { writeBlockTable, writeStep, type StepShape } from "../kernels/step.ts";
+import type { Tunings } from "../kernels/tunings.ts";
 import type { Model } from "../model/model.ts";
 import { hostBytes, type BufferSlice } from "../vulkan/buffer.ts";
 import type { Gpu } from "../vulkan/gpu.ts";
@@ -61,6 +62,7 @@ export class Stage {
   readonly gpu: Gpu;
   readonly memory: EngineMemory;
   readonly flightCount: number;
+  readonly tunings: Tunings | undefined;
   readonly #isLast: boolean;
   readonly #outputCapacity: number;
   readonly #vocabularySize: number;
@@ -82,6 +84,7 @@ export class Stage {
     this.gpu = gpu;
     this.memory = memory;
     this.flightCount = memory.flights.length;
+    this.tunings = options.tunings;
     this.#isLast = memory.layers.end === model.config.layerCount;
     this.#outputCapacity = plan.outputCapacity;
     this.#vocabularySize = model.config.vocabularySize;
@@ -113,6 +116,17 @@ export class Stage {
     for (const index of this.#flights.keys()) {
       this.#passFor(index, rows, rows, { samples: this.#isLast, hidden: false });
     }
+  }
+
+  /** Records one program that a step of one row needs. */
+  prepareOne(): void {
+    const samples = this.#isLast && this.canSample;
+    this.#passFor(0, 1, 1, { samples, hidden: false });
+  }
+
+  /** Forgets what was recorded: kernels are laid out otherwise now. */
+  renew(): void {
+    this.#programs.free();
   }
 
   /** What has changed in the block tables. */

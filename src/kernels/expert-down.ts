@@ -5,6 +5,7 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
 import type { ExpertActivation } from "./activations.ts";
+import { expertDownContest, isMeasured, type ExpertTuning } from "./expert-contest.ts";
 import { defineKernel, launch, matrix, reads, updates, type KernelContext } from "./kernel.ts";
 import { preparedRows } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
@@ -40,10 +41,8 @@ export interface ExpertDown {
   readonly slots: number;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
+  readonly tuning?: ExpertTuning | undefined;
 }
-
-/** Results that a team computes at once. */
-const teamRows = 2;
 
 export function expertDown(context: KernelContext, args: ExpertDown): void {
   const { down, experts, x, activation, y, choices, slots, step, rowCapacity } = args;
@@ -54,9 +53,17 @@ export function expertDown(context: KernelContext, args: ExpertDown): void {
   invariant(bias === undefined || bias.length === down.rows, `${down.name}: ${bias?.name}`);
   invariant(x.byteSize >= rowCapacity * slots * width * 4, `${down.name}: x is too small`);
   const { reduction, lanes, subgroupSize } = teamOf(context);
+  const { rows: teamRows, subgroups } = args.tuning ?? tuningOf(context, args);
   launch(context, expertDownKernel, {
     shader: `expert_down.${down.dtype}.${reduction}.${activation}` as ShaderName,
-    constants: [lanes, lanes, teamRows, width, accumulate ? 1 : 0, bias === undefined ? 0 : 1],
+    constants: [
+      lanes * subgroups,
+      lanes,
+      teamRows,
+      width,
+      accumulate ? 1 : 0,
+      bias === undefined ? 0 : 1,
+    ],
     subgroupSize,
     parameters: {
       down,
@@ -68,7 +75,15 @@ export function expertDown(context: KernelContext, args: ExpertDown): void {
       slots,
       rows,
     },
-    groups: [ceilDiv(rows, teamRows), rowCapacity],
+    groups: [ceilDiv(rows, teamRows * subgroups), rowCapacity],
     label: down.name,
   });
+}
+
+const usualTuning: ExpertTuning = { rows: 2, subgroups: 1 };
+
+/** The measured one, if its work for one row was measured. */
+function tuningOf(context: KernelContext, args: ExpertDown): ExpertTuning {
+  if (!isMeasured(context, args)) return usualTuning;
+  return context.tunings.choose(expertDownContest(context, args, usualTuning, expertDown));
 }

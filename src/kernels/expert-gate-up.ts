@@ -5,9 +5,18 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import type { BufferSlice } from "../vulkan/buffer.ts";
 import { u32 } from "../vulkan/layout.ts";
 import type { ExpertActivation } from "./activations.ts";
+import { expertGateUpContest, isMeasured, type ExpertTuning } from "./expert-contest.ts";
 import { tileCapacityOf } from "./expert-order.ts";
 import { gateNumber, type GateFunction } from "./gate.ts";
-import { defineKernel, launch, matrix, reads, writes, type KernelContext } from "./kernel.ts";
+import {
+  defineKernel,
+  launch,
+  matrix,
+  reads,
+  writes,
+  type DeviceContext,
+  type KernelContext,
+} from "./kernel.ts";
 import { preparedRows, resultRows, rowLanes } from "./linear.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
@@ -61,6 +70,7 @@ export interface ExpertGateUp {
   readonly slots: number;
   readonly step: BufferSlice;
   readonly rowCapacity: number;
+  readonly tuning?: ExpertTuning | undefined;
 }
 
 /** Results of a workgroup that leave as codes. */
@@ -77,7 +87,8 @@ export function expertGateUp(context: KernelContext, args: ExpertGateUp): void {
   check(args, rows);
   const team = teamOf(context);
   const lanes = rowLanes(gate, team.lanes);
-  const layout = layoutOf(context, args, team.lanes / lanes);
+  const tuning = args.tuning ?? tuningOf(context, { ...args, results: rows });
+  const layout = layoutOf(tuning, quantizes, team.lanes / lanes);
   const turns = ceilDiv(rows, layout.workgroupRows);
   launch(context, expertGateUpKernel, {
     shader: `expert_gate_up.${gate.dtype}.${team.reduction}.${activation}` as ShaderName,
@@ -130,17 +141,29 @@ function check(args: ExpertGateUp, rows: number): void {
   invariant(yActivation !== "int8" || rows % quantizedRows === 0, `${gate.name}: codes of ${rows}`);
 }
 
-/** Side by side in a workgroup: subgroups, results of a team; and turns. */
-function layoutOf(context: KernelContext, args: ExpertGateUp, subgroupTeams: number) {
+/** The measured one, if its work for one row was measured. */
+function tuningOf(
+  context: KernelContext,
+  args: ExpertGateUp & { readonly results: number },
+): ExpertTuning {
+  const usual = usualTuning(context, args);
+  if (args.tile !== undefined || !isMeasured(context, args)) return usual;
+  return context.tunings.choose(expertGateUpContest(context, args, usual, expertGateUp));
+}
+
+function usualTuning({ capabilities }: DeviceContext, args: ExpertGateUp): ExpertTuning {
   const { gate, alone = false, activation, yActivation, tile = 1 } = args;
-  const isCpu = context.capabilities.kind === "cpu";
+  const isCpu = capabilities.kind === "cpu";
   const quantizes = yActivation === "int8";
   // Two matrices with long units fill the registers, and so do several columns.
   const isLong = activation === "float" && unitValues(gate.dtype) === 64;
   const isHeavy = tile > 1 ? activation === "float" || !alone : !alone && isLong;
-  const rows = isHeavy && !isCpu ? 1 : 2;
-  // As many as do it in one turn.
-  const subgroups = quantizes && !isCpu ? 16 : 1;
+  // As many subgroups as do it in one turn.
+  return { rows: isHeavy && !isCpu ? 1 : 2, subgroups: quantizes && !isCpu ? 16 : 1 };
+}
+
+/** Side by side in a workgroup: subgroups, results of a team; and turns. */
+function layoutOf({ rows, subgroups }: ExpertTuning, quantizes: boolean, subgroupTeams: number) {
   const turnRows = rows * subgroups * subgroupTeams;
   const passes = quantizes ? Math.max(1, quantizedRows / turnRows) : 1;
   return { rows, subgroups, passes, workgroupRows: turnRows * passes };

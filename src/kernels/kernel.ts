@@ -20,12 +20,15 @@ import type { ActivationKind } from "./activations.ts";
 import { spirvOf } from "./module.ts";
 import type { Reduction } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
+import type { Tunings } from "./tunings.ts";
 
 /** Everything that appending a dispatch needs. */
 export interface KernelContext {
   readonly program: Program;
   readonly pipelines: Pipelines;
   readonly capabilities: Capabilities;
+  /** Layouts that were measured; without, each kernel follows its own rule. */
+  readonly tunings?: Tunings | undefined;
   /** Overrules what the device would get: for checking the other variants on it. */
   readonly force?: {
     readonly reduction?: Reduction;
@@ -33,6 +36,9 @@ export interface KernelContext {
     readonly activation?: ActivationKind;
   };
 }
+
+/** What a layout is chosen by. */
+export type DeviceContext = Pick<KernelContext, "capabilities" | "force">;
 
 type AccessKind = "read" | "write" | "update";
 

@@ -13,8 +13,10 @@ import {
   reads,
   updates,
   writes,
+  type DeviceContext,
   type KernelContext,
 } from "./kernel.ts";
+import { invocationsMax, linearContest } from "./linear-contest.ts";
 import { productFlags } from "./product-flags.ts";
 import { teamOf } from "./reduction.ts";
 import type { ShaderName } from "./shaders.ts";
@@ -93,7 +95,7 @@ export function linear(context: KernelContext, args: Linear): void {
     norm === undefined || rowCapacity === 1,
     `linear ${w.name}: norm of ${rowCapacity} rows`,
   );
-  const tuning = args.tuning ?? defaultTuning(context, args);
+  const tuning = args.tuning ?? tuningOf(context, args);
   const team = teamOf(context);
   const workgroup = team.lanes * tuning.subgroups;
   const { split = 1 } = tuning;
@@ -175,14 +177,20 @@ export function rowLanes(w: Matrix, teamLanes: number): number {
 /** Subgroups that keep a large GPU busy: 16 for each of its multiprocessors. */
 const subgroupsWanted = 2048;
 const subgroupsMax = 16;
-/** Of a workgroup; more of them would have too few registers each. */
-const invocationsMax = 512;
 /** Of the largest, that are resident together. */
 const workgroupsFew = 256;
 /** Rows of the head of a large vocabulary. */
 const manyRows = 32_768;
 
-function defaultTuning(context: KernelContext, args: Linear): LinearTuning {
+/** The measured one, if its work for one row was measured. */
+function tuningOf(context: KernelContext, args: Linear): LinearTuning {
+  const usual = defaultTuning(context, args);
+  if (context.tunings === undefined || args.rowCapacity !== 1) return usual;
+  return context.tunings.choose(linearContest(context, args, usual, linear));
+}
+
+/** By the shape of the work and what the device is. */
+export function defaultTuning(context: DeviceContext, args: Linear): LinearTuning {
   const { w, rowCapacity, yActivation, norm } = args;
   const isCpu = context.capabilities.kind === "cpu";
   if (!isCpu && rowCapacity === 1 && isTall(args)) {
@@ -232,7 +240,7 @@ function isTall({ w, norm, activation, gated, yActivation }: Linear): boolean {
 }
 
 /** Where rows are too few to keep the device busy and long enough, teams share them. */
-function splitOf(context: KernelContext, args: Linear, rows: number, lanes: number): number {
+function splitOf(context: DeviceContext, args: Linear, rows: number, lanes: number): number {
   const { w, norm, yActivation, rowCapacity } = args;
   const { lanes: teamLanes } = teamOf(context);
   if (context.capabilities.kind === "cpu" || yActivation === "int8") return 1;
@@ -258,7 +266,7 @@ type Patch = Pick<LinearTuning, "rows" | "columns">;
 const columnsMax = 4;
 
 /** What fits into registers, and keeps both weights and activations there for several products. */
-function patch({ capabilities }: KernelContext, product: Linear): Patch {
+function patch({ capabilities }: DeviceContext, product: Linear): Patch {
   const { w, rowCapacity, activation, gated } = product;
   // Two matrices with long units fill them.
   const isHeavy = activation === "float" && gated !== undefined && unitValues(w.dtype) === 64;

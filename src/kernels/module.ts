@@ -5,9 +5,18 @@ import { shaderPath, shaderTable, type ShaderName } from "./shaders.ts";
 let file: Uint8Array | undefined;
 
 export function spirvOf(name: ShaderName): Uint8Array {
-  file ??= readFileSync(shaderPath);
   const [offset, byteSize] = shaderTable[name];
-  return file.subarray(offset, offset + byteSize);
+  return modules().subarray(offset, offset + byteSize);
+}
+
+/** Tells this build's kernels from those of others. */
+export function modulesHash(): string {
+  return Bun.hash.xxHash64(modules()).toString(16);
+}
+
+function modules(): Uint8Array {
+  file ??= readFileSync(shaderPath);
+  return file;
 }
 
 export const shaderNames = Object.keys(shaderTable) as ShaderName[];

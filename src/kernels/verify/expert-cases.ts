@@ -5,6 +5,7 @@ import type { Matrix } from "../../tensor/tensor.ts";
 import type { BufferSlice } from "../../vulkan/buffer.ts";
 import type { ExpertActivation } from "../activations.ts";
 import { expertChoice, choiceWords, type Routing } from "../expert-choice.ts";
+import type { ExpertTuning } from "../expert-contest.ts";
 import { expertDown } from "../expert-down.ts";
 import { expertGateUp } from "../expert-gate-up.ts";
 import type { GateFunction } from "../gate.ts";
@@ -110,6 +111,7 @@ const choiceInputs: readonly ChoiceInput[] = [
 /** Sizes of a small mixture: expert rows, width in blocks. */
 interface ExpertInput {
   readonly dtype: DType;
+  readonly tuning?: ExpertTuning;
   readonly experts: number;
   readonly results: number;
   readonly blocks: number;
@@ -170,7 +172,7 @@ export function prepareRows(
   return { x, read: readCodes(bench, x, count, count, width) };
 }
 
-interface GateUpInput extends ExpertInput {
+export interface GateUpInput extends ExpertInput {
   /** `merged`: gate and up are one tensor; `alone`: no up at all. */
   readonly kind: "apart" | "merged" | "alone";
   readonly gateFunction: GateFunction;
@@ -179,8 +181,10 @@ interface GateUpInput extends ExpertInput {
   readonly quantizes?: true;
 }
 
-function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
+/** The largest relative error. */
+export function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
   const { dtype, experts, results, blocks, kind, gateFunction, biased, quantizes } = input;
+  const { tuning } = input;
   const width = widthOf(dtype, blocks);
   const random = new Random(results + blocks);
   const { activation } = input;
@@ -203,7 +207,7 @@ function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
         gateFunction,
         activation,
         ...(quantizes && { yActivation: "int8" }),
-        experts,
+        ...{ experts, tuning },
         x,
         y,
         choices: uploadChoices(bench),
@@ -235,14 +239,15 @@ function runGateUp(bench: Workbench, input: GateUpInput, force: Force): number {
   return relativeError(actual, expected);
 }
 
-interface DownInput extends ExpertInput {
+export interface DownInput extends ExpertInput {
   readonly activation: ExpertActivation;
   /** Biased, and not added to what is there. */
   readonly alone?: boolean;
 }
 
-function runDown(bench: Workbench, input: DownInput, force: Force): number {
-  const { dtype, experts, results, blocks, activation, alone = false } = input;
+/** The same. */
+export function runDown(bench: Workbench, input: DownInput, force: Force): number {
+  const { dtype, experts, results, blocks, activation, alone = false, tuning } = input;
   const width = widthOf(dtype, blocks);
   const random = new Random(results + blocks);
   const values = random.floats(capacity * slots * width);
@@ -257,7 +262,7 @@ function runDown(bench: Workbench, input: DownInput, force: Force): number {
       {
         down: down.matrix,
         ...(alone && { bias: bench.vector("down bias", bias), accumulate: false }),
-        experts,
+        ...{ experts, tuning },
         x,
         activation,
         y,

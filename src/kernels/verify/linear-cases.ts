@@ -12,7 +12,7 @@ import { gluReference, matmulReference, rmsNormReference } from "./reference.ts"
 import { plainRows, uploadStep } from "./step-input.ts";
 import type { Workbench } from "./workbench.ts";
 
-interface LinearInput {
+export interface LinearInput {
   readonly dtype: DType;
   readonly activation: ActivationKind;
   readonly rows: number;
@@ -51,7 +51,8 @@ function dataOf({ dtype, rows, blocks, capacity }: LinearInput) {
   };
 }
 
-function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
+/** The largest relative error. */
+export function runLinear(bench: Workbench, input: LinearInput, force: Force): number {
   const { dtype, activation, rows, columns, capacity, tuning } = input;
   const { norm, gated, bias, accumulate = false, switched, quantizes } = input;
   const data = dataOf(input);

@@ -12,10 +12,12 @@ import { sampleCases } from "./sample-cases.ts";
 import type { VerifyCase } from "./case.ts";
 import { attentionCases } from "./attention-cases.ts";
 import { expertVerifyCases } from "./expert-cases.ts";
+import { expertContestCases } from "./expert-contest-cases.ts";
 import { flashCases } from "./flash-cases.ts";
 import { halvesCases } from "./halves-cases.ts";
 import { layerCases } from "./layer-cases.ts";
 import { linearCases } from "./linear-cases.ts";
+import { linearContestCases } from "./linear-contest-cases.ts";
 import { matmulCases } from "./matmul-cases.ts";
 import { recurrentCases } from "./recurrent-cases.ts";
 import { rotaryAttentionCases } from "./rotary-attention-cases.ts";
@@ -36,9 +38,11 @@ export const verifyCases: readonly VerifyCase[] = [
   ...ropeCases,
   ...recurrentCases,
   ...linearCases,
+  ...linearContestCases,
   ...matmulCases,
   ...halvesCases,
   ...expertVerifyCases,
+  ...expertContestCases,
   ...sortedExpertCases,
   ...routerCases,
   ...sampleCases,
