@@ -120,8 +120,7 @@ export class Stage {
 
   /** Records one program that a step of one row needs. */
   prepareOne(): void {
-    const samples = this.#isLast && this.canSample;
-    this.#passFor(0, 1, 1, { samples, hidden: false });
+    this.#passFor(0, 1, 1, { samples: this.#isLast, hidden: false });
   }
 
   /** Forgets what was recorded: kernels are laid out otherwise now. */

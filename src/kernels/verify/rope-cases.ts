@@ -73,7 +73,8 @@ function ropeCase(input: RopeInput, force: Force, variant: string): Omit<VerifyC
     kernel: "rope_cache",
     variant: `${pairs} ${variant}`,
     name: details.join(", "),
-    bound: 1e-3,
+    // A half of twice the root mean square or more may be rounded the other way.
+    bound: 2.5e-3,
     run: (bench) => runRope(bench, input, force),
   };
 }
@@ -136,9 +137,8 @@ function runRope(bench: Workbench, input: RopeInput, force: Force): number {
     .filter((_, i) => i % stride < headWidth);
   const values = normed(value, new Float32Array(valueWidth).fill(1));
   return Math.max(
-    // Queries are floats and must be far closer than the halves in the cache: but for the root and
-    // the logarithm, which drivers may round (2.2e-6 on an H200).
-    relativeError(read, queries) * 300,
+    // Queries are floats and must be far closer than the halves in the cache.
+    relativeError(read, queries) * 1000,
     cacheError(keyCache, kvTypes.key, headWidth, rotate(normed(key, keyNorm), kvHeads)),
     cacheError(valueCache, kvTypes.value, valueWidth, Array.from(values)),
   );
