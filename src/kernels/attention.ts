@@ -5,6 +5,7 @@ import type { Matrix, Vector } from "../tensor/tensor.ts";
 import { subslice, type BufferSlice } from "../vulkan/buffer.ts";
 import { f32, u32 } from "../vulkan/layout.ts";
 import { activationKind, codesIn, stepsIn, tileStepsIn } from "./activations.ts";
+import { counterBytes, countersIn } from "./attention-counters.ts";
 import { defineKernel, launch, reads, updates, writes, type KernelContext } from "./kernel.ts";
 import { halfTypes, isScrambled, kvConstants, type KvType, type KvTypes } from "./kv-type.ts";
 import { flashAttention, suitsFlash } from "./flash-attention.ts";
@@ -91,7 +92,6 @@ type ResultKind = keyof typeof resultNumbers;
 
 /** Workgroups that fill a large GPU, one for each multiprocessor or two. */
 const workgroupsWanted = 256;
-const rowsMax = 512;
 /** Quads of sums in each invocation. */
 const laneQuadsMax = 4;
 /** Of what the teams of a workgroup found. */
@@ -125,16 +125,6 @@ export function attentionPartBytes(shapes: readonly AttentionShape[]): number {
 /** Maximum and total of the weights, padded, then the weighted sum. */
 function partFloats(valueWidth: number): number {
   return valueWidth + 4;
-}
-
-function counterBytes(heads: number): number {
-  return rowsMax * heads * 4;
-}
-
-/** The end of `parts`, zero between dispatches. */
-export function countersIn(parts: BufferSlice, heads: number): BufferSlice {
-  const bytes = counterBytes(heads);
-  return subslice(parts, parts.byteSize - bytes, bytes);
 }
 
 export function attention(context: KernelContext, args: Attention): void {
