@@ -18,7 +18,7 @@ export type ExpertActivation = Exclude<ActivationKind, "half" | "tile">;
 export const linearRowsMax = 8;
 /** Rows of activations that `matmulDirect` serves best. */
 const directRowsMin = 3;
-const directRowsMax = 64;
+const directRowsMax = 128;
 /** Without matrix units: rows up to which reading the weights several times beats tiles. */
 const passingRowsMax = 32;
 
