@@ -5,7 +5,7 @@ import { stepsIn } from "./activations.ts";
 import type { ExpertDown } from "./expert-down.ts";
 import type { ExpertGateUp } from "./expert-gate-up.ts";
 import type { DeviceContext, KernelContext } from "./kernel.ts";
-import { invocationsMax } from "./linear-contest.ts";
+import { invocationsMax, subgroupsMax } from "./linear-contest.ts";
 import { teamOf } from "./reduction.ts";
 import { contestChoices, type Contest, type ContestMemory, type Tunings } from "./tunings.ts";
 
@@ -38,7 +38,8 @@ export function expertCandidates(
   usual: ExpertTuning,
 ): readonly ExpertTuning[] {
   const { workgroupInvocations } = context.capabilities.limits;
-  const subgroupsMost = Math.min(workgroupInvocations, invocationsMax) / teamOf(context).lanes;
+  const invocations = Math.min(workgroupInvocations, invocationsMax);
+  const subgroupsMost = Math.min(subgroupsMax, invocations / teamOf(context).lanes);
   const neighbours = steps.map((step) => ({
     rows: usual.rows * step.rows,
     subgroups: usual.subgroups * step.subgroups,

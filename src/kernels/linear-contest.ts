@@ -14,6 +14,8 @@ import { unitValues } from "./unit-values.ts";
 const candidatesMax = 10;
 /** Of a workgroup; more of them would have too few registers each. */
 export const invocationsMax = 512;
+/** Of a workgroup, as many as devices allow at least where its size is asked for. */
+export const subgroupsMax = 16;
 /** Quads of the input that an invocation holds while it normalizes them. */
 const inputQuadsMax = 16;
 
@@ -127,6 +129,7 @@ function isSensible(layout: Layout, context: DeviceContext, args: Linear): boole
   return (
     [rows, subgroups, passes, split, teams].every((count) => Number.isInteger(count)) &&
     rows <= (gated === undefined ? 8 : 4) &&
+    subgroups <= subgroupsMax &&
     workgroup <= Math.min(workgroupInvocations, invocationsMax) &&
     lanes * split <= Math.max(lanes, units) &&
     (yActivation !== "int8" || workgroupRows % 32 === 0) &&
