@@ -21,6 +21,7 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/cache.glsl"
+#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
@@ -60,7 +61,6 @@ float headSum(float value) { return clusterSum(value, LANES); }
 #include "include/cache_codes.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
     Float4s query;       // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
@@ -112,7 +112,6 @@ shared float weights[TEAMS][GROUP][LANES];
 shared float teamBest[GROUP][TEAMS];
 shared float teamTotal[GROUP][TEAMS];
 shared vec4 teamSums[GROUP][TEAMS][VALUE_QUADS];
-shared uint arrival;
 
 // Orders what the invocations of a team wrote to shared memory before what they read.
 void teamBarrier() {
@@ -309,18 +308,6 @@ void storeResult(uint row, uint headOfRow, Found found, uint lane, bool mine) {
     }
 }
 
-// Whether this workgroup is the last of those that share the keys of a head.
-bool arriveLast(uint counter, uint count) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationID.x == 0) arrival = atomicAdd(counters.at[counter], 1);
-    barrier();
-    if (arrival + 1 < count) return false;
-    memoryBarrierBuffer();
-    if (gl_LocalInvocationID.x == 0) counters.at[counter] = 0;
-    return true;
-}
-
 #include "include/own_row.glsl"
 
 void main() {
@@ -378,7 +365,7 @@ void main() {
         if (count == 1) storeResult(row, group * GROUP + g, all, lane, turn < GROUP);
         else if (turn < GROUP) storePart(firstHead + g, split_, all, lane);
     }
-    if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
+    if (SPLITS == 1 || count == 1 || !arriveLast(counters, counter, count)) return;
     [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;

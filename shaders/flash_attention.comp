@@ -18,6 +18,7 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/cache.glsl"
+#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 128;
@@ -41,7 +42,6 @@ layout(constant_id = 13) const uint VALUE_TYPE = F16;
 
 layout(buffer_reference, std430, buffer_reference_align = 16) coherent buffer Parts { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer PartFloats { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
     Float4s query;      // [rows, heads, HEAD_WIDTH], or of each head [query | gate] with GATED
@@ -90,7 +90,6 @@ shared uvec4 tile[KEYS * STRIDE];
 shared uvec4 weights[QUERIES * WEIGHT_STRIDE];
 // Of each subgroup: scores, or whatever else goes from fragments to invocations, column by column.
 shared float patches[SUBGROUPS * PATCH];
-shared uint arrival;
 
 // Orders what the invocations of a subgroup wrote to shared memory before what they read.
 void subgroupOrder() {
@@ -255,18 +254,6 @@ void storeSums(uint kvHead, uint firstRow, uint endRow, uint firstShare, uint fi
     }
 }
 
-// Whether this workgroup is the last of those that share the keys of a tile.
-bool arriveLast(uint counter) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationIndex == 0) arrival = atomicAdd(counters.at[counter], 1);
-    barrier();
-    if (arrival + 1 < SPLITS) return false;
-    memoryBarrierBuffer();
-    if (gl_LocalInvocationIndex == 0) counters.at[counter] = 0;
-    return true;
-}
-
 // What a query's sums are to be multiplied with where all of its keys have been seen.
 float shareOf(uint kvHead, uint index, Seen seen) {
     if (!SINKS) return 1 / seen.total;
@@ -361,5 +348,5 @@ void main() {
     if (gl_SubgroupInvocationID < FRAGMENT_ROWS) {
         shares.at[(ownShare + ownIndex + 1) * SHARE - 1] = vec4(seen.best, seen.total, 0, 0);
     }
-    if (arriveLast(counter)) mergeShares(kvHead, firstRow, endRow, firstShare);
+    if (arriveLast(counters, counter, SPLITS)) mergeShares(kvHead, firstRow, endRow, firstShare);
 }

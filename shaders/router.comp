@@ -6,6 +6,7 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/quant.glsl"
+#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 256;
@@ -20,7 +21,6 @@ layout(constant_id = 8) const bool HAS_OFFSETS = false;
 #include "include/reduce.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Logits { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counter { uint at; };
 
 layout(push_constant, std430) uniform Parameters {
     Weights w;         // [EXPERTS, WIDTH]
@@ -31,7 +31,7 @@ layout(push_constant, std430) uniform Parameters {
     Floats bias;       // [EXPERTS], read with HAS_BIAS
     Floats factors;    // [EXPERTS], read with HAS_FACTORS: on what an expert gives
     UintsOut choices;  // see include/choices.glsl
-    Counter counter;   // zero between dispatches
+    Counters counter;  // zero between dispatches
     Step step_;
     uint used;         // not a constant: compilers would unroll the rounds
     float scale;       // of the weights
@@ -46,7 +46,6 @@ float chooserSum(float value) { return clusterSum(value, LANES); }
 const uint TURNS = (WIDTH / UNIT_VALUES + LANES - 1) / LANES;
 const uint INVOCATION_QUADS = (WIDTH / 4 + WORKGROUP - 1) / WORKGROUP;
 shared vec4 normed[WIDTH / 4];
-shared uint arrival;
 
 void normalize() {
     vec4 values[INVOCATION_QUADS];
@@ -86,12 +85,5 @@ void main() {
     if (lane == 0 && expert < EXPERTS) {
         logits.at[expert] = HAS_OFFSETS ? sum + offsets.at[expert] : sum;
     }
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationID.x == 0) arrival = atomicAdd(counter.at, 1);
-    barrier();
-    if (arrival + 1 < gl_NumWorkGroups.x) return;
-    memoryBarrierBuffer();
-    if (gl_LocalInvocationID.x == 0) counter.at = 0;
-    chooseExperts(0, lane, team == 0);
+    if (arriveLast(counter, 0, gl_NumWorkGroups.x)) chooseExperts(0, lane, team == 0);
 }

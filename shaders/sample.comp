@@ -7,6 +7,7 @@
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"
+#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 128;
@@ -38,7 +39,6 @@ layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Bia
 layout(buffer_reference, std430, buffer_reference_align = 8) coherent buffer Candidates {
     uvec2 at[];  // key of the logit, token
 };
-layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
 
 layout(push_constant, std430) uniform Parameters {
     Floats logits;          // [outputs, vocabulary]
@@ -60,7 +60,6 @@ shared uint offerCount;
 shared uvec2 sorted[CANDIDATES];  // the best of the offers, then NOTHING
 shared float weights[CANDIDATES];
 shared uint kept;  // of the sorted candidates
-shared uint arrival;
 
 // What a candidate has to reach to be offered; that of a first round is an invocation's own.
 uvec2 bound = NOTHING;
@@ -167,18 +166,6 @@ void searchPart(uint output_, Sampling s) {
     if (self < CANDIDATES) candidates.at[candidateAt(output_, gl_WorkGroupID.x) + self] = sorted[self];
 }
 
-// Whether this workgroup is the last of those of an output.
-bool arriveLast(uint output_) {
-    memoryBarrierBuffer();
-    barrier();
-    if (gl_LocalInvocationID.x == 0) arrival = atomicAdd(counters.at[output_], 1);
-    barrier();
-    if (arrival + 1 < gl_NumWorkGroups.x) return false;
-    memoryBarrierBuffer();
-    if (gl_LocalInvocationID.x == 0) counters.at[output_] = 0;
-    return true;
-}
-
 // Merges the lists of all parts into the shared one; returns its length. An invocation looks after
 // every `team`-th candidate of a list, or of several lists.
 uint mergeParts(uint output_, Sampling s) {
@@ -251,7 +238,7 @@ void main() {
     if (output_ >= step_.outputCount) return;
     const Sampling s = samplings.at[output_];
     searchPart(output_, s);
-    if (!arriveLast(output_)) return;
+    if (!arriveLast(counters, output_, gl_NumWorkGroups.x)) return;
     // Asked for before it is needed, for it takes two trips to memory.
     const uint sequence = stepSequence(step_, stepOutputRow(step_, output_));
     const uint count = mergeParts(output_, s);

@@ -45,8 +45,9 @@ export function measureReadBandwidth(gpu: Gpu): number {
   let best = Number.POSITIVE_INFINITY;
   for (let [i, total] = [0, 0]; i < repeats || (total < leastMs && i < repeatsMax); i++) {
     timeline.wait(timeline.submit(program.commands, "bandwidth"));
-    best = Math.min(best, timer.milliseconds());
-    total += timer.milliseconds();
+    const milliseconds = timer.milliseconds();
+    best = Math.min(best, milliseconds);
+    total += milliseconds;
   }
   program.free();
   timer.free();
