@@ -21,7 +21,6 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/cache.glsl"
-#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 32;
@@ -308,6 +307,7 @@ void storeResult(uint row, uint headOfRow, Found found, uint lane, bool mine) {
     }
 }
 
+#include "include/arrival.glsl"
 #include "include/own_row.glsl"
 
 void main() {
@@ -365,7 +365,7 @@ void main() {
         if (count == 1) storeResult(row, group * GROUP + g, all, lane, turn < GROUP);
         else if (turn < GROUP) storePart(firstHead + g, split_, all, lane);
     }
-    if (SPLITS == 1 || count == 1 || !arriveLast(counters, counter, count)) return;
+    if (SPLITS == 1 || count == 1 || !arriveLast(counter, count)) return;
     [[dont_unroll]] for (uint first = 0; first < GROUP; first += TEAMS) {
         const uint g = min(first + team, GROUP - 1);
         Found all;

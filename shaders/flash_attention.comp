@@ -18,7 +18,6 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/cache.glsl"
-#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 128;
@@ -254,6 +253,8 @@ void storeSums(uint kvHead, uint firstRow, uint endRow, uint firstShare, uint fi
     }
 }
 
+#include "include/arrival.glsl"
+
 // What a query's sums are to be multiplied with where all of its keys have been seen.
 float shareOf(uint kvHead, uint index, Seen seen) {
     if (!SINKS) return 1 / seen.total;
@@ -348,5 +349,5 @@ void main() {
     if (gl_SubgroupInvocationID < FRAGMENT_ROWS) {
         shares.at[(ownShare + ownIndex + 1) * SHARE - 1] = vec4(seen.best, seen.total, 0, 0);
     }
-    if (arriveLast(counters, counter, SPLITS)) mergeShares(kvHead, firstRow, endRow, firstShare);
+    if (arriveLast(counter, SPLITS)) mergeShares(kvHead, firstRow, endRow, firstShare);
 }

@@ -6,7 +6,6 @@
 #include "include/memory.glsl"
 #include "include/step.glsl"
 #include "include/quant.glsl"
-#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 256;
@@ -31,7 +30,7 @@ layout(push_constant, std430) uniform Parameters {
     Floats bias;       // [EXPERTS], read with HAS_BIAS
     Floats factors;    // [EXPERTS], read with HAS_FACTORS: on what an expert gives
     UintsOut choices;  // see include/choices.glsl
-    Counters counter;  // zero between dispatches
+    Counters counters; // zero between dispatches
     Step step_;
     uint used;         // not a constant: compilers would unroll the rounds
     float scale;       // of the weights
@@ -63,6 +62,8 @@ void normalize() {
     barrier();
 }
 
+#include "include/arrival.glsl"
+
 void main() {
     if (step_.rowCount == 0) return;
     const uint lane = gl_LocalInvocationID.x % LANES;
@@ -85,5 +86,5 @@ void main() {
     if (lane == 0 && expert < EXPERTS) {
         logits.at[expert] = HAS_OFFSETS ? sum + offsets.at[expert] : sum;
     }
-    if (arriveLast(counter, 0, gl_NumWorkGroups.x)) chooseExperts(0, lane, team == 0);
+    if (arriveLast(0, gl_NumWorkGroups.x)) chooseExperts(0, lane, team == 0);
 }

@@ -7,7 +7,6 @@
 #version 460
 #include "include/memory.glsl"
 #include "include/step.glsl"
-#include "include/arrival.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WORKGROUP = 128;
@@ -166,6 +165,8 @@ void searchPart(uint output_, Sampling s) {
     if (self < CANDIDATES) candidates.at[candidateAt(output_, gl_WorkGroupID.x) + self] = sorted[self];
 }
 
+#include "include/arrival.glsl"
+
 // Merges the lists of all parts into the shared one; returns its length. An invocation looks after
 // every `team`-th candidate of a list, or of several lists.
 uint mergeParts(uint output_, Sampling s) {
@@ -238,7 +239,7 @@ void main() {
     if (output_ >= step_.outputCount) return;
     const Sampling s = samplings.at[output_];
     searchPart(output_, s);
-    if (!arriveLast(counters, output_, gl_NumWorkGroups.x)) return;
+    if (!arriveLast(output_, gl_NumWorkGroups.x)) return;
     // Asked for before it is needed, for it takes two trips to memory.
     const uint sequence = stepSequence(step_, stepOutputRow(step_, output_));
     const uint count = mergeParts(output_, s);

@@ -15,3 +15,6 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Uint2sOut { 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Float4sOut { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Float2sOut { vec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer FloatsOut { float at[]; };
+
+// Of workgroups that are done (arrival.glsl); zero between dispatches.
+layout(buffer_reference, std430, buffer_reference_align = 4) coherent buffer Counters { uint at[]; };
