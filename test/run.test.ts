@@ -1,6 +1,6 @@
 /** The last line of all tests: what counts as passed, failed, skipped. */
 import { expect, test } from "bun:test";
-import { countsOf } from "./run.ts";
+import { complaintsOf, countsOf } from "./run.ts";
 
 const ran = (count: number) => `Ran ${count} tests across 2 files. [1.00s]\n`;
 
@@ -29,4 +29,24 @@ test.each([
   ["it said nothing", "", 0],
 ])("there is no result if %s", (_, output, exitCode) => {
   expect(countsOf(output, exitCode)).toBeUndefined();
+});
+
+test("what failed tests said can be shown again", () => {
+  const output = [
+    "(pass) one [1.00ms]",
+    "error: expect(received).toBe(expected)",
+    "Expected: 2",
+    "(fail) two [1.00ms]",
+    "(skip) three",
+    "(fail) four [1.00ms]",
+    "",
+    "2 tests failed:",
+    "(fail) two [1.00ms]",
+    "(fail) four [1.00ms]",
+    "",
+  ].join("\n");
+  expect(complaintsOf(output)).toEqual([
+    "error: expect(received).toBe(expected)\nExpected: 2\n(fail) two [1.00ms]",
+    "(fail) four [1.00ms]",
+  ]);
 });

@@ -1,6 +1,6 @@
 /**
  * All tests, as `npm test` starts them behind the build: types and format, then the suites without
- * a GPU, then those with one under the validation layer. Ends with
+ * a GPU, then those with one under the validation layer. Ends with what failed, once more, and
  *
  *     N passed, N failed[, N skipped]
  *
@@ -23,6 +23,8 @@ interface Counts {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** What the failed ones said. */
+  readonly complaints?: readonly string[];
 }
 
 interface Suite {
@@ -43,8 +45,12 @@ async function main(wanted: readonly string[]): Promise<number> {
     ...(await runSuites(plainSuites(files.filter((file) => !usesGpu(file))))),
     ...(await runSuites(gpuSuites(files.filter(usesGpu)))),
   ];
-  const sum = (key: keyof Counts) => results.reduce((total, counts) => total + counts[key], 0);
+  const sum = (key: "passed" | "failed" | "skipped") =>
+    results.reduce((total, counts) => total + counts[key], 0);
   const [passed, failed, skipped] = [sum("passed"), sum("failed"), sum("skipped")];
+  for (const { complaints = [] } of results) {
+    for (const complaint of complaints) console.log(`\n=== failed\n${complaint}`);
+  }
   console.log(`\nin ${((performance.now() - started) / 1000).toFixed(0)} s`);
   console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
   return failed === 0 ? 0 : 1;
@@ -99,9 +105,9 @@ function usesGpu(file: string): boolean {
 /** A check that passes or fails as a whole. */
 async function check(title: string, command: readonly string[]): Promise<Counts> {
   console.log(`\n=== ${title}`);
-  const { exitCode } = await run(command, {}, true);
-  const failed = exitCode === 0 ? 0 : 1;
-  return { passed: 1 - failed, failed, skipped: 0 };
+  const { output, exitCode } = await run(command, {}, true);
+  if (exitCode === 0) return { passed: 1, failed: 0, skipped: 0 };
+  return { passed: 0, failed: 1, skipped: 0, complaints: [`${title}\n${lastLines(output)}`] };
 }
 
 /** `bun test` on each suite, all at once; the first is shown as it runs, the others afterwards. */
@@ -117,8 +123,13 @@ async function runSuites(suites: readonly Suite[]): Promise<Counts[]> {
     const { output, exitCode } = await result;
     if (i > 0) console.log(`${titleOf(present[i])}\n${output.trimEnd()}`);
     const counted = countsOf(output, exitCode);
-    if (counted === undefined) console.log(`\nthey ended with code ${exitCode} and no result`);
-    counts.push(counted ?? { passed: 0, failed: 1, skipped: 0 });
+    if (counted !== undefined) {
+      counts.push({ ...counted, complaints: complaintsOf(output) });
+      continue;
+    }
+    const crash = `${titleOf(present[i])}\nended with code ${exitCode} and no result`;
+    const complaints = [...complaintsOf(output), `${crash}\n${lastLines(output)}`];
+    counts.push({ passed: 0, failed: 1, skipped: 0, complaints });
   }
   return counts;
 }
@@ -135,6 +146,23 @@ export function countsOf(output: string, exitCode: number): Counts | undefined {
   const isFinished = last("^(Ran) \\d+ tests? across \\d+ files?\\.") !== undefined;
   if (!isFinished || (exitCode !== 0) !== failed > 0) return undefined;
   return { passed, failed, skipped: count("skip") + count("todo") };
+}
+
+/** Each failed test of `bun test`, by its last line, behind the lines that it printed. */
+export function complaintsOf(output: string): string[] {
+  const complaints: string[] = [];
+  let lines: string[] = [];
+  for (const line of output.split("\n")) {
+    if (/^ *\d+ tests? failed:$/.test(line)) break;
+    lines.push(line);
+    if (line.startsWith("(fail) ")) complaints.push(lastLines(lines.join("\n")));
+    if (/^\((?:pass|fail|skip|todo)\) /.test(line)) lines = [];
+  }
+  return complaints;
+}
+
+function lastLines(output: string, count = 40): string {
+  return output.trimEnd().split("\n").slice(-count).join("\n");
 }
 
 /** Runs a command to its end and returns what it said; shows that as it comes if `isLive`. */
