@@ -81,8 +81,8 @@ describe.skipIf(missing !== undefined)("two replicas", () => {
     }
   }
 
-  /** Clients for a while; `act` happens in the middle. */
-  async function underLoad(act: () => void): Promise<{ endings: Ending[]; actedMs: number }> {
+  /** Clients for a while; `act` happens in the middle, from `actedMs` to `doneMs`. */
+  async function underLoad(act: () => void | Promise<unknown>) {
     const endings: Ending[] = [];
     let isOver = false;
     const client = async (number: number) => {
@@ -96,11 +96,12 @@ describe.skipIf(missing !== undefined)("two replicas", () => {
     const clients = Array.from({ length: 6 }, (_unused, i) => client(i));
     await Bun.sleep(2500);
     const actedMs = performance.now();
-    act();
+    await act();
+    const doneMs = performance.now();
     await Bun.sleep(5000);
     isOver = true;
     await Promise.all(clients);
-    return { endings, actedMs };
+    return { endings, actedMs, doneMs };
   }
 
   beforeAll(async () => {
@@ -156,10 +157,13 @@ describe.skipIf(missing !== undefined)("two replicas", () => {
     await until(isReady(place.a));
     await Bun.sleep(3000);
     const before = await countOf(place.a);
-    const { endings, actedMs } = await underLoad(() => b.kill("SIGKILL"));
+    const { endings, actedMs, doneMs } = await underLoad(() => {
+      b.kill("SIGKILL");
+      return b.exited;
+    });
     const failed = endings.filter(({ failure }) => failure !== undefined);
     // Whatever began later, or was over by then, is whole.
-    expect(failed.filter((one) => one.startedMs > actedMs || one.endedMs < actedMs)).toEqual([]);
+    expect(failed.filter((one) => one.startedMs > doneMs || one.endedMs < actedMs)).toEqual([]);
     expect(failed.length).toBeLessThanOrEqual(6);
     expect(await countOf(place.a)).toBeGreaterThan(before + 6);
     b = startReplica(portB);

@@ -166,7 +166,28 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     fixture.setKey(undefined);
   });
 
+  test("lets models be chosen by key that come after their list was opened", async () => {
+    const arrival = Promise.withResolvers<void>();
+    const isList = (url: URL) => url.pathname === "/v1/models";
+    await page.route(isList, async (route) => {
+      await arrival.promise;
+      await route.continue();
+    });
+    await page.reload();
+    await page.keyboard.press("Alt+KeyM");
+    await page.locator("#models:focus").waitFor();
+    arrival.resolve();
+    await page.locator("#models [aria-checked=true]:focus").waitFor();
+    await page.unroute(isList);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: /^Model: qwen3.5-35b-a3b-ud-q4_k_xl/ }).waitFor();
+    await eventually(() => fixture.loads.length === 1);
+    fixture.loads.length = 0;
+  });
+
   test("sends model, system prompt, tools, and only the parameters that are set", async () => {
+    await page.getByRole("button", { name: "Model: spark. Ready." }).waitFor();
     await page.keyboard.press("Alt+KeyM");
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");

@@ -1,5 +1,5 @@
 /** The keys that work everywhere on the page. */
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { change, settings } from "../settings.ts";
 import { usePage } from "./context.ts";
 import { toggleModels } from "./model-picker.tsx";
@@ -16,7 +16,8 @@ export interface KeyActions {
 
 export function useKeys(actions: KeyActions): void {
   const { chats, show } = usePage();
-  useEffect(() => {
+  // With what is seen, not after it: the first key may come at once.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const action = actionOf(event);
       if (action === undefined || event.defaultPrevented) return;

@@ -1,5 +1,5 @@
 /** Which model answers: the server's list, and how far the one that is being loaded has come. */
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Model, Server } from "../monitor.ts";
 import { change, settings } from "../settings.ts";
 import { useValue } from "../value.ts";
@@ -29,6 +29,10 @@ export function ModelPicker() {
     if (model.isLoaded === false) void monitor.load(model.id);
     popover.current?.hidePopover();
   };
+  useEffect(() => {
+    // It was opened before there was anything to choose.
+    if (document.activeElement === popover.current) focusModels();
+  }, [models]);
   const { progress } = server;
   const percent = progress === undefined ? undefined : Math.round(progress * 100);
   const state = percent === undefined ? words[server.state] : `Loading, ${percent} %`;
@@ -54,6 +58,7 @@ export function ModelPicker() {
         id="models"
         popover="auto"
         class="popover"
+        tabIndex={-1}
         onToggle={({ newState }) => newState === "open" && focusModels()}
         onKeyDown={moveFocus}
       >
@@ -98,7 +103,9 @@ function factsOf({ architecture, contextTokens }: Model): string[] {
 function focusModels(): void {
   const list = document.getElementById("models");
   (
-    list?.querySelector<HTMLElement>("[aria-checked=true]") ?? list?.querySelector("button")
+    list?.querySelector<HTMLElement>("[aria-checked=true]") ??
+    list?.querySelector("button") ??
+    list
   )?.focus();
 }
 
