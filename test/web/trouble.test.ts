@@ -186,6 +186,19 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     fixture.loads.length = 0;
   });
 
+  test("keeps the model that an arrow found, however late its list hears that it is open", async () => {
+    await page.getByRole("button", { name: "Model: spark. Ready." }).waitFor();
+    await page.keyboard.press("Alt+KeyM");
+    await page.keyboard.press("ArrowDown");
+    await page.evaluate(() => {
+      const [oldState, newState] = ["closed", "open"];
+      const late = new ToggleEvent("toggle", { oldState, newState });
+      document.getElementById("models")?.dispatchEvent(late);
+    });
+    await page.locator("#models [aria-checked=false]:focus").waitFor();
+    await page.keyboard.press("Escape");
+  });
+
   test("sends model, system prompt, tools, and only the parameters that are set", async () => {
     await page.getByRole("button", { name: "Model: spark. Ready." }).waitFor();
     await page.keyboard.press("Alt+KeyM");

@@ -59,7 +59,11 @@ export function ModelPicker() {
         popover="auto"
         class="popover"
         tabIndex={-1}
-        onToggle={({ newState }) => newState === "open" && focusModels()}
+        onToggle={({ newState, currentTarget }) => {
+          // It comes late: the first arrow may have been pressed before.
+          const isEntered = currentTarget.contains(document.activeElement);
+          if (newState === "open" && !isEntered) focusModels();
+        }}
         onKeyDown={moveFocus}
       >
         <p class="state">
