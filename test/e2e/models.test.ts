@@ -15,6 +15,7 @@ import {
   zinc,
 } from "../helpers/binary.ts";
 import { fileAnswer, FileServer, type Answer, type Asked } from "../helpers/file-server.ts";
+import { readUntil } from "../helpers/reading.ts";
 import { session } from "../helpers/terminal.ts";
 
 setDefaultTimeout(testTimeoutMs);
@@ -202,14 +203,12 @@ describe("a download that is interrupted", () => {
     const first = start(args, { env });
     await hanging(server);
     const second = start(args, { env });
-    await Bun.sleep(500);
+    const said = await readUntil(second.stderr.getReader(), /\n/);
+    expect(said).toStartWith("another zinc has this model at work; waiting for it\n");
     goOn();
     first.kill("SIGINT");
     expect(await first.exited).toBe(130);
     expect(await second.exited).toBe(0);
-    expect(await new Response(second.stderr).text()).toStartWith(
-      "another zinc has this model at work; waiting for it\n",
-    );
     expect(hasSpark()).toBe(true);
   });
 });

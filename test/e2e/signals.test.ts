@@ -1,29 +1,10 @@
 /** Ctrl+C and termination: exit codes 130 and 143, what was made so far, and never a hang. */
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { cleanUp, noDriver, start, testTimeoutMs, write } from "../helpers/binary.ts";
+import { readUntil, rest } from "../helpers/reading.ts";
 
 setDefaultTimeout(testTimeoutMs);
 afterAll(cleanUp);
-
-interface Reader {
-  read(): Promise<{ value?: Uint8Array | undefined; done: boolean }>;
-}
-
-/** Reads a stream until something has come that matches; returns all of it. */
-async function readUntil(reader: Reader, pattern: RegExp): Promise<string> {
-  const decoder = new TextDecoder();
-  let text = "";
-  while (!pattern.test(text)) {
-    const { value, done } = await reader.read();
-    if (done) return text;
-    text += decoder.decode(value, { stream: true });
-  }
-  return text;
-}
-
-async function rest(reader: Reader): Promise<string> {
-  return readUntil(reader, /(?!)/);
-}
 
 const story = ["--prompt", "Tell me a story about a fox", "--ignore-eos", "-c", "2048"];
 

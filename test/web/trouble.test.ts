@@ -186,7 +186,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
     fixture.loads.length = 0;
   });
 
-  test("keeps the model that an arrow found, however late its list hears that it is open", async () => {
+  test("keeps what an arrow found, though the list hears late that it is open", async () => {
     await page.getByRole("button", { name: "Model: spark. Ready." }).waitFor();
     await page.keyboard.press("Alt+KeyM");
     await page.keyboard.press("ArrowDown");

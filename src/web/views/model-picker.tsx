@@ -1,4 +1,5 @@
 /** Which model answers: the server's list, and how far the one that is being loaded has come. */
+import type { TargetedToggleEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Model, Server } from "../monitor.ts";
 import { change, settings } from "../settings.ts";
@@ -59,11 +60,7 @@ export function ModelPicker() {
         popover="auto"
         class="popover"
         tabIndex={-1}
-        onToggle={({ newState, currentTarget }) => {
-          // It comes late: the first arrow may have been pressed before.
-          const isEntered = currentTarget.contains(document.activeElement);
-          if (newState === "open" && !isEntered) focusModels();
-        }}
+        onToggle={enterModels}
         onKeyDown={moveFocus}
       >
         <p class="state">
@@ -111,6 +108,11 @@ function focusModels(): void {
     list?.querySelector("button") ??
     list
   )?.focus();
+}
+
+/** When the list hears that it is open, which is late: the first arrow may have been pressed. */
+function enterModels({ newState, currentTarget }: TargetedToggleEvent<HTMLElement>): void {
+  if (newState === "open" && !currentTarget.contains(document.activeElement)) focusModels();
 }
 
 /** Opens the list, or closes it. */
