@@ -174,6 +174,7 @@ describe.skipIf(chromiumPath === undefined)("the page", () => {
       await route.continue();
     });
     await page.reload();
+    await page.waitForSelector("#composer");
     await page.keyboard.press("Alt+KeyM");
     await page.locator("#models:focus").waitFor();
     arrival.resolve();
